@@ -1,0 +1,252 @@
+// Memory that both JavaScript and others see: anonymous regions, named shared memory with an owner's lock, and the
+// copy of a batch of frames from one region to another.
+#include "common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+struct mapping {
+  void *address;
+  size_t bytes;
+  napi_ref buffer;    // weak: the buffer may be gone before close
+  bool closed;        // the device or file is no longer mapped
+  atomic_int holders; // close() and V8's release each hold one
+};
+
+static void mapping_put(mapping *m) {
+  if (atomic_fetch_sub(&m->holders, 1) != 1) return;
+  munmap(m->address, m->bytes);
+  free(m);
+}
+
+// V8 has let the ArrayBuffer go: nobody can hold the address any more.
+static void released(napi_env env, void *data, void *hint) {
+  (void)env;
+  (void)data;
+  mapping_put(hint);
+}
+
+mapping *mapping_new(napi_env env, void *address, size_t bytes, napi_value *buffer) {
+  mapping *m = calloc(1, sizeof *m);
+  if (m == NULL) {
+    munmap(address, bytes);
+    throw_errno(env, ENOMEM, "mmap", "memory");
+    return NULL;
+  }
+  m->address = address;
+  m->bytes = bytes;
+  atomic_init(&m->holders, 2);
+  if (napi_create_external_arraybuffer(env, address, bytes, released, m, buffer) != napi_ok) {
+    munmap(address, bytes);
+    free(m);
+    throw_errno(env, ENOMEM, "napi_create_external_arraybuffer", "memory");
+    return NULL;
+  }
+  napi_create_reference(env, *buffer, 0, &m->buffer);
+  return m;
+}
+
+void mapping_close(napi_env env, mapping *m) {
+  if (m->closed) return;
+  m->closed = true;
+  if (env != NULL) { // at the end of an environment V8 detaches by itself
+    napi_value buffer = NULL;
+    if (m->buffer != NULL && napi_get_reference_value(env, m->buffer, &buffer) == napi_ok && buffer != NULL)
+      napi_detach_arraybuffer(env, buffer);
+    if (m->buffer != NULL) napi_delete_reference(env, m->buffer);
+  }
+  mmap(m->address, m->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  mapping_put(m);
+}
+
+uint8_t *mapping_address(const mapping *m) {
+  return m->address;
+}
+
+size_t mapping_bytes(const mapping *m) {
+  return m->bytes;
+}
+
+static void memory_close(napi_env env, handle *h) {
+  if (h->state != NULL) mapping_close(env, h->state);
+  if (h->fd >= 0) close(h->fd);
+}
+
+static napi_value memory_result(napi_env env, const char *name, int fd, void *address, size_t bytes) {
+  napi_value buffer = NULL;
+  mapping *m = mapping_new(env, address, bytes, &buffer);
+  int32_t id;
+  handle *h = m == NULL ? NULL : handle_new(env, HANDLE_MEMORY, name, &id);
+  if (h == NULL) {
+    if (m != NULL) mapping_close(env, m);
+    if (fd >= 0) close(fd);
+    return NULL;
+  }
+  h->fd = fd;
+  h->state = m;
+  h->close = memory_close;
+  napi_value result;
+  napi_create_object(env, &result);
+  set_value(env, result, "handle", make_i32(env, id));
+  set_value(env, result, "buffer", buffer);
+  return result;
+}
+
+// mapAnonymous(bytes) → {handle, buffer}. Zeroed, page-aligned, on huge pages where the system has them:
+// a region's buffers are touched all over, and 4 KiB pages overrun the TLB.
+static napi_value map_anonymous(napi_env env, napi_callback_info info) {
+  napi_value argv[1];
+  int64_t bytes;
+  if (!get_args(env, info, 1, argv) || !get_i64(env, argv[0], &bytes, "bytes")) return NULL;
+  if (bytes <= 0) return throw_argument(env, "bytes: expected more than 0");
+  size_t size = ((size_t)bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  // One huge page more, so that the start can be aligned to one; the surplus is given back.
+  uint8_t *raw =
+      mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (raw == MAP_FAILED) return throw_errno(env, errno, "mmap", "memory");
+  uint8_t *address = (uint8_t *)(((uintptr_t)raw + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+  if (address != raw) munmap(raw, (size_t)(address - raw));
+  if (address + size != raw + size + HUGE_PAGE)
+    munmap(address + size, (size_t)(raw + size + HUGE_PAGE - (address + size)));
+#ifdef MADV_HUGEPAGE
+  madvise(address, size, MADV_HUGEPAGE);
+#endif
+  return memory_result(env, "memory", -1, address, size);
+}
+
+// mapShared(path, bytes) → {handle, buffer, created, bytes}. A file of the caller's own (0600), made if it is not
+// there. bytes 0 maps what is there.
+static napi_value map_shared(napi_env env, napi_callback_info info) {
+  napi_value argv[2];
+  char path[PORT_NAME_MAX];
+  int64_t bytes;
+  if (!get_args(env, info, 2, argv) || !get_string(env, argv[0], path, sizeof path, "path") ||
+      !get_i64(env, argv[1], &bytes, "bytes"))
+    return NULL;
+  bool created = false;
+  int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 && errno == ENOENT && bytes > 0) {
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    created = fd >= 0;
+  }
+  if (fd < 0) return throw_errno(env, errno, "open", path);
+  struct stat st;
+  int error = 0;
+  const char *syscall = "fstat";
+  if (fstat(fd, &st) != 0) {
+    error = errno;
+  } else if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+    error = EACCES; // somebody else's, or open to others: not ours to trust
+    syscall = "open";
+  } else if (st.st_size == 0 && bytes > 0) {
+    // Made just now, by us or by one who died before giving it a size.
+    created = true;
+    st.st_size = (off_t)bytes;
+    syscall = "ftruncate";
+    if (ftruncate(fd, (off_t)bytes) != 0) error = errno;
+  }
+  if (error == 0 && st.st_size <= 0) error = ENODATA;
+  void *address = MAP_FAILED;
+  if (error == 0) {
+    syscall = "mmap";
+    address = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (address == MAP_FAILED) error = errno;
+  }
+  if (error != 0) {
+    close(fd);
+    return throw_errno(env, error, syscall, path);
+  }
+  napi_value result = memory_result(env, path, fd, address, (size_t)st.st_size);
+  if (result == NULL) return NULL;
+  napi_value flag;
+  napi_get_boolean(env, created, &flag);
+  set_value(env, result, "created", flag);
+  return result;
+}
+
+// closeMemory(handle): detaches the buffer, then lets the memory go.
+static napi_value close_memory(napi_env env, napi_callback_info info) {
+  napi_value argv[1];
+  if (!get_args(env, info, 1, argv)) return NULL;
+  handle *h = handle_get(env, argv[0], HANDLE_MEMORY);
+  if (h != NULL) handle_release(env, h);
+  return NULL;
+}
+
+static void lock_close(napi_env env, handle *h) {
+  (void)env;
+  close(h->fd);
+}
+
+// lock(path) → handle, or throws EBUSY while another holds it. flock() belongs to the open file, so two threads of
+// one process exclude each other too, and the kernel drops it when its owner dies.
+static napi_value lock_file(napi_env env, napi_callback_info info) {
+  napi_value argv[1];
+  char path[PORT_NAME_MAX];
+  if (!get_args(env, info, 1, argv) || !get_string(env, argv[0], path, sizeof path, "path")) return NULL;
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return throw_errno(env, errno, "open", path);
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    int error = errno == EWOULDBLOCK ? EBUSY : errno;
+    close(fd);
+    return throw_errno(env, error, "flock", path);
+  }
+  int32_t id;
+  handle *h = handle_new(env, HANDLE_LOCK, path, &id);
+  if (h == NULL) {
+    close(fd);
+    return NULL;
+  }
+  h->fd = fd;
+  h->close = lock_close;
+  return make_i32(env, id);
+}
+
+// unlock(handle)
+static napi_value unlock_file(napi_env env, napi_callback_info info) {
+  napi_value argv[1];
+  if (!get_args(env, info, 1, argv)) return NULL;
+  handle *h = handle_get(env, argv[0], HANDLE_LOCK);
+  if (h != NULL) handle_release(env, h);
+  return NULL;
+}
+
+// copyFrames(dst, src, list, count): list holds count triples (byte offset in dst, in src, bytes).
+// One call a batch. Every triple is held against both memories before a byte moves.
+static napi_value copy_frames(napi_env env, napi_callback_info info) {
+  napi_value argv[4];
+  int32_t *dst, *src, *list, count;
+  size_t dst_words, src_words, list_words;
+  if (!get_args(env, info, 4, argv) || !get_i32_array(env, argv[0], &dst, &dst_words, "dst") ||
+      !get_i32_array(env, argv[1], &src, &src_words, "src") ||
+      !get_i32_array(env, argv[2], &list, &list_words, "list") || !get_i32(env, argv[3], &count, "count"))
+    return NULL;
+  if (count < 0 || (size_t)count * 3 > list_words) return throw_argument(env, "count: longer than the list");
+  const uint64_t dst_bytes = (uint64_t)dst_words * 4, src_bytes = (uint64_t)src_words * 4;
+  for (int32_t i = 0; i < count; i++) {
+    const uint64_t to = (uint32_t)list[3 * i], from = (uint32_t)list[3 * i + 1], bytes = (uint32_t)list[3 * i + 2];
+    if (to + bytes > dst_bytes || from + bytes > src_bytes)
+      return throw_argument(env, "list: a copy outside its memory");
+  }
+  for (int32_t i = 0; i < count; i++)
+    memmove((uint8_t *)dst + (uint32_t)list[3 * i], (const uint8_t *)src + (uint32_t)list[3 * i + 1],
+            (uint32_t)list[3 * i + 2]);
+  return NULL;
+}
+
+void memory_exports(napi_env env, napi_value exports) {
+  const export_entry entries[] = {{"mapAnonymous", map_anonymous}, {"mapShared", map_shared},
+                                  {"closeMemory", close_memory},   {"lock", lock_file},
+                                  {"unlock", unlock_file},         {"copyFrames", copy_frames}};
+  export_all(env, exports, entries, sizeof entries / sizeof entries[0]);
+}

@@ -1,0 +1,6 @@
+#include "common.h"
+
+void netmap_exports(napi_env env, napi_value exports) {
+  (void)env;
+  (void)exports;
+}
