@@ -46,6 +46,8 @@ napi_value make_i32(napi_env env, int32_t value);
 napi_value make_number(napi_env env, double value);
 void set_number(napi_env env, napi_value object, const char *key, double value);
 void set_string(napi_env env, napi_value object, const char *key, const char *value);
+void set_bool(napi_env env, napi_value object, const char *key, bool value);
+void set_null(napi_env env, napi_value object, const char *key);
 void set_value(napi_env env, napi_value object, const char *key, napi_value value);
 
 // Memory that JavaScript sees as an external ArrayBuffer. Closing detaches the buffer, then puts empty pages of the

@@ -78,20 +78,24 @@ void handle_release(napi_env env, handle *h) {
 
 // The names users and documentation use; strerror() gives only the sentence.
 static const char *errno_name(int error) {
-  switch (error) {
 #define NAME(e)                                                                                                        \
-  case e:                                                                                                              \
-    return #e;
-    NAME(EPERM)
-    NAME(ENOENT) NAME(EINTR) NAME(EIO) NAME(ENXIO) NAME(E2BIG) NAME(EBADF) NAME(EAGAIN) NAME(ENOMEM) NAME(EACCES)
-        NAME(EFAULT) NAME(EBUSY) NAME(EEXIST) NAME(ENODEV) NAME(ENOTDIR) NAME(EINVAL) NAME(ENFILE) NAME(EMFILE)
-            NAME(ENOTTY) NAME(EFBIG) NAME(ENOSPC) NAME(ESPIPE) NAME(EROFS) NAME(EPIPE) NAME(ERANGE) NAME(ENOSYS)
-                NAME(ENAMETOOLONG) NAME(ELOOP) NAME(EOVERFLOW) NAME(EPROTONOSUPPORT) NAME(EOPNOTSUPP) NAME(EAFNOSUPPORT)
-                    NAME(EADDRINUSE) NAME(EADDRNOTAVAIL) NAME(ENETDOWN) NAME(ENETUNREACH) NAME(ENOBUFS) NAME(ETIMEDOUT)
-                        NAME(EOWNERDEAD)
+  { e, #e }
+  static const struct {
+    int number;
+    const char *name;
+  } names[] = {NAME(EPERM),      NAME(ENOENT),        NAME(ESRCH),           NAME(EINTR),        NAME(EIO),
+               NAME(ENXIO),      NAME(E2BIG),         NAME(EBADF),           NAME(EAGAIN),       NAME(ENOMEM),
+               NAME(EACCES),     NAME(EFAULT),        NAME(EBUSY),           NAME(EEXIST),       NAME(ENODEV),
+               NAME(ENOTDIR),    NAME(EISDIR),        NAME(EINVAL),          NAME(ENFILE),       NAME(EMFILE),
+               NAME(ENOTTY),     NAME(EFBIG),         NAME(ENOSPC),          NAME(ESPIPE),       NAME(EROFS),
+               NAME(EPIPE),      NAME(ERANGE),        NAME(ENOSYS),          NAME(ENAMETOOLONG), NAME(ELOOP),
+               NAME(EOVERFLOW),  NAME(ENOPROTOOPT),   NAME(EPROTONOSUPPORT), NAME(EOPNOTSUPP),   NAME(EAFNOSUPPORT),
+               NAME(EADDRINUSE), NAME(EADDRNOTAVAIL), NAME(ENETDOWN),        NAME(ENETUNREACH),  NAME(ENOBUFS),
+               NAME(ETIMEDOUT),  NAME(EOWNERDEAD)};
 #undef NAME
-                            default : return "EUNKNOWN";
-  }
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].number == error) return names[i].name;
+  return "EUNKNOWN";
 }
 
 napi_value throw_errno(napi_env env, int error, const char *syscall, const char *port) {
@@ -146,8 +150,8 @@ bool get_string(napi_env env, napi_value value, char *out, size_t size, const ch
 
 bool get_i64(napi_env env, napi_value value, int64_t *out, const char *what) {
   double number;
-  if (napi_get_value_double(env, value, &number) != napi_ok || number < -9007199254740991.0 ||
-      number > 9007199254740991.0 || number != (double)(int64_t)number)
+  if (napi_get_value_double(env, value, &number) != napi_ok ||
+      !(number >= -9007199254740991.0 && number <= 9007199254740991.0) || number != (double)(int64_t)number)
     return refuse(env, what, "an integer");
   *out = (int64_t)number;
   return true;
@@ -209,6 +213,16 @@ void set_number(napi_env env, napi_value object, const char *key, double value) 
 void set_string(napi_env env, napi_value object, const char *key, const char *value) {
   napi_value text = NULL;
   if (napi_create_string_utf8(env, value, NAPI_AUTO_LENGTH, &text) == napi_ok) set_value(env, object, key, text);
+}
+
+void set_bool(napi_env env, napi_value object, const char *key, bool value) {
+  napi_value flag = NULL;
+  if (napi_get_boolean(env, value, &flag) == napi_ok) set_value(env, object, key, flag);
+}
+
+void set_null(napi_env env, napi_value object, const char *key) {
+  napi_value null = NULL;
+  if (napi_get_null(env, &null) == napi_ok) set_value(env, object, key, null);
 }
 
 void export_all(napi_env env, napi_value exports, const export_entry *entries, size_t count) {

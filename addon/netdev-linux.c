@@ -1,0 +1,210 @@
+// Interfaces on Linux: interface ioctls, ethtool's ioctls, one rtnetlink question, a packet socket.
+#ifdef __linux__
+#include "netdev.h"
+#include "netns.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int control_socket(const char *netns, int *fd, const char **call) {
+  *call = netns[0] == '\0' ? "socket" : "setns";
+  *fd = netns_socket(netns, AF_INET, SOCK_DGRAM, 0);
+  return *fd < 0 ? errno : 0;
+}
+
+static int if_ioctl(int fd, unsigned long request, const char *ifname, struct ifreq *ifr) {
+  memset(ifr, 0, sizeof *ifr);
+  snprintf(ifr->ifr_name, sizeof ifr->ifr_name, "%s", ifname);
+  return ioctl(fd, request, ifr) == 0 ? 0 : errno;
+}
+
+// One ethtool command. False where the driver does not have it: none of them is needed to bridge.
+static bool ethtool(int fd, const char *ifname, void *command) {
+  struct ifreq ifr = {.ifr_data = command};
+  snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", ifname);
+  return ioctl(fd, SIOCETHTOOL, &ifr) == 0;
+}
+
+static tristate ethtool_switch(int fd, const char *ifname, uint32_t command) {
+  struct ethtool_value value = {.cmd = command};
+  if (!ethtool(fd, ifname, &value)) return UNKNOWN;
+  return value.data != 0 ? ON : OFF;
+}
+
+static void read_ethtool(int fd, const char *ifname, netdev_info *info) {
+  struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
+  if (ethtool(fd, ifname, &driver)) {
+    snprintf(info->driver, sizeof info->driver, "%.32s", driver.driver);
+    snprintf(info->bus, sizeof info->bus, "%.32s", driver.bus_info);
+  }
+  // The older command: the kernel answers it for every driver, and needs no second round for the mode masks.
+  struct ethtool_cmd settings = {.cmd = ETHTOOL_GSET};
+  if (ethtool(fd, ifname, &settings) && ethtool_cmd_speed(&settings) != (uint32_t)SPEED_UNKNOWN)
+    info->speed = ethtool_cmd_speed(&settings);
+
+  struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+  if (ethtool(fd, ifname, &channels) && channels.combined_count + channels.rx_count + channels.tx_count > 0) {
+    info->rx_queues = (int64_t)channels.combined_count + channels.rx_count;
+    info->tx_queues = (int64_t)channels.combined_count + channels.tx_count;
+  }
+  struct ethtool_ringparam rings = {.cmd = ETHTOOL_GRINGPARAM};
+  if (ethtool(fd, ifname, &rings)) {
+    info->rx_max = rings.rx_max_pending;
+    info->rx = rings.rx_pending;
+    info->tx_max = rings.tx_max_pending;
+    info->tx = rings.tx_pending;
+  }
+  struct ethtool_coalesce coalesce = {.cmd = ETHTOOL_GCOALESCE};
+  if (ethtool(fd, ifname, &coalesce)) {
+    info->rx_usecs = coalesce.rx_coalesce_usecs;
+    info->tx_usecs = coalesce.tx_coalesce_usecs;
+    info->adaptive_rx = coalesce.use_adaptive_rx_coalesce != 0 ? ON : OFF;
+  }
+  info->rx_checksum = ethtool_switch(fd, ifname, ETHTOOL_GRXCSUM);
+  info->tx_checksum = ethtool_switch(fd, ifname, ETHTOOL_GTXCSUM);
+  info->tso = ethtool_switch(fd, ifname, ETHTOOL_GTSO);
+  info->gso = ethtool_switch(fd, ifname, ETHTOOL_GGSO);
+  info->gro = ethtool_switch(fd, ifname, ETHTOOL_GGRO);
+  struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
+  if (ethtool(fd, ifname, &flags)) {
+    info->lro = (flags.data & ETH_FLAG_LRO) != 0 ? ON : OFF;
+    info->rx_vlan = (flags.data & ETH_FLAG_RXVLAN) != 0 ? ON : OFF;
+    info->tx_vlan = (flags.data & ETH_FLAG_TXVLAN) != 0 ? ON : OFF;
+  }
+}
+
+static void read_link_message(const struct nlmsghdr *message, netdev_info *info) {
+  const struct ifinfomsg *link = NLMSG_DATA(message);
+  info->up = (link->ifi_flags & IFF_UP) != 0;
+  info->running = (link->ifi_flags & IFF_RUNNING) != 0;
+  info->link = info->up && info->running;
+  int left = (int)IFLA_PAYLOAD(message);
+  for (const struct rtattr *a = IFLA_RTA(link); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+    const size_t bytes = RTA_PAYLOAD(a);
+    uint32_t word = 0;
+    if (bytes >= sizeof word) memcpy(&word, RTA_DATA(a), sizeof word);
+    switch (a->rta_type) {
+    case IFLA_MTU:
+      info->mtu = word;
+      break;
+    case IFLA_PROMISCUITY:
+      info->promisc = word > 0;
+      break; // the flag of SIOCGIFFLAGS leaves memberships out
+    case IFLA_NUM_RX_QUEUES:
+      info->rx_queues = word;
+      break;
+    case IFLA_NUM_TX_QUEUES:
+      info->tx_queues = word;
+      break;
+    case IFLA_ADDRESS:
+      info->has_mac = bytes == MAC_BYTES;
+      if (info->has_mac) memcpy(info->mac, RTA_DATA(a), MAC_BYTES);
+      break;
+    default:
+      break;
+    }
+  }
+}
+
+// RTM_GETLINK for one index: rtnetlink(7).
+static int read_rtnetlink(const char *netns, netdev_info *info, const char **call) {
+  *call = "RTM_GETLINK";
+  int fd = netns_socket(netns, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+  if (fd < 0) return errno;
+  struct {
+    struct nlmsghdr header;
+    struct ifinfomsg link;
+  } request = {.header = {.nlmsg_len = sizeof request, .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
+               .link = {.ifi_family = AF_UNSPEC, .ifi_index = (int)info->index}};
+  _Alignas(struct nlmsghdr) char reply[32768];
+  ssize_t got = send(fd, &request, sizeof request, 0);
+  if (got >= 0) got = recv(fd, reply, sizeof reply, 0);
+  int error = got < 0 ? errno : 0;
+  close(fd);
+  if (error != 0) return error;
+  const struct nlmsghdr *message = (const struct nlmsghdr *)reply;
+  if (!NLMSG_OK(message, (size_t)got)) return EIO;
+  if (message->nlmsg_type == NLMSG_ERROR) return -((const struct nlmsgerr *)NLMSG_DATA(message))->error;
+  if (message->nlmsg_type != RTM_NEWLINK) return EIO;
+  read_link_message(message, info);
+  return 0;
+}
+
+int netdev_read(const char *ifname, const char *netns, netdev_info *info, const char **call) {
+  int fd;
+  struct ifreq ifr;
+  int error = control_socket(netns, &fd, call);
+  if (error != 0) return error;
+  *call = "SIOCGIFINDEX";
+  error = if_ioctl(fd, SIOCGIFINDEX, ifname, &ifr);
+  if (error == 0) {
+    info->index = (uint32_t)ifr.ifr_ifindex;
+    error = read_rtnetlink(netns, info, call);
+  }
+  if (error == 0) read_ethtool(fd, ifname, info); // after rtnetlink: channels in use replace queues allocated
+  close(fd);
+  return error;
+}
+
+int netdev_link(const char *ifname, const char *netns, bool *up, const char **call) {
+  int fd;
+  struct ifreq ifr;
+  int error = control_socket(netns, &fd, call);
+  if (error != 0) return error;
+  *call = "SIOCGIFFLAGS";
+  error = if_ioctl(fd, SIOCGIFFLAGS, ifname, &ifr);
+  close(fd);
+  *up = (ifr.ifr_flags & IFF_UP) != 0 && (ifr.ifr_flags & IFF_RUNNING) != 0;
+  return error;
+}
+
+int netdev_mac(const char *ifname, const char *netns, bool *has, uint8_t mac[MAC_BYTES], const char **call) {
+  int fd;
+  struct ifreq ifr;
+  int error = control_socket(netns, &fd, call);
+  if (error != 0) return error;
+  *call = "SIOCGIFHWADDR";
+  error = if_ioctl(fd, SIOCGIFHWADDR, ifname, &ifr);
+  close(fd);
+  *has = error == 0 && (ifr.ifr_hwaddr.sa_family == ARPHRD_ETHER || ifr.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK);
+  memcpy(mac, ifr.ifr_hwaddr.sa_data, MAC_BYTES);
+  return error;
+}
+
+// A packet socket's membership: counted by the kernel, and taken back when the socket goes, however the process ends.
+int netdev_promisc_open(const char *ifname, const char *netns, int *fd, bool *restore, const char **call) {
+  *restore = false;
+  *call = netns[0] == '\0' ? "socket" : "setns";
+  *fd = netns_socket(netns, AF_PACKET, SOCK_RAW, 0); // protocol 0: it never receives a frame
+  if (*fd < 0) return errno;
+  struct ifreq ifr;
+  *call = "SIOCGIFINDEX";
+  int error = if_ioctl(*fd, SIOCGIFINDEX, ifname, &ifr);
+  if (error == 0) {
+    *call = "PACKET_ADD_MEMBERSHIP";
+    const struct packet_mreq membership = {.mr_ifindex = ifr.ifr_ifindex, .mr_type = PACKET_MR_PROMISC};
+    if (setsockopt(*fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) error = errno;
+  }
+  if (error != 0) close(*fd);
+  return error;
+}
+
+void netdev_promisc_close(const char *ifname, int fd, bool restore) {
+  (void)ifname;
+  (void)restore;
+  close(fd);
+}
+
+#else
+typedef int netdev_linux_not_here; // a translation unit must not be empty
+#endif
