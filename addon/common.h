@@ -23,6 +23,7 @@ typedef struct handle {
 } handle;
 
 handle *handle_new(napi_env env, handle_kind kind, const char *name, int32_t *id); // NULL: thrown
+handle *handle_find(napi_env env, napi_value value, handle_kind kind);             // NULL: stale, nothing thrown
 handle *handle_get(napi_env env, napi_value value, handle_kind kind);              // NULL: thrown EBADF
 void handle_release(napi_env env, handle *h);                                      // closes and frees the entry
 

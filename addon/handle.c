@@ -57,15 +57,18 @@ handle *handle_new(napi_env env, handle_kind kind, const char *name, int32_t *id
   return NULL;
 }
 
-handle *handle_get(napi_env env, napi_value value, handle_kind kind) {
+handle *handle_find(napi_env env, napi_value value, handle_kind kind) {
   int32_t id = -1;
   table *t = get_table(env);
-  if (t != NULL && napi_get_value_int32(env, value, &id) == napi_ok && id >= 0) {
-    handle *h = &t->entries[id & (HANDLES_MAX - 1)];
-    if (h->kind == kind && h->generation == (uint32_t)id >> GENERATION_SHIFT) return h;
-  }
-  throw_errno(env, EBADF, "handle", "(closed port)");
-  return NULL;
+  if (t == NULL || napi_get_value_int32(env, value, &id) != napi_ok || id < 0) return NULL;
+  handle *h = &t->entries[id & (HANDLES_MAX - 1)];
+  return h->kind == kind && h->generation == (uint32_t)id >> GENERATION_SHIFT ? h : NULL;
+}
+
+handle *handle_get(napi_env env, napi_value value, handle_kind kind) {
+  handle *h = handle_find(env, value, kind);
+  if (h == NULL) throw_errno(env, EBADF, "handle", "(closed port)");
+  return h;
 }
 
 void handle_release(napi_env env, handle *h) {
