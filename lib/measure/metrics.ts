@@ -1,0 +1,84 @@
+import type { Result, ResultKind } from './results.js';
+
+/** How a number of a result is shown and judged. */
+export interface Metric {
+  unit: string;
+  label?: string;
+  /** Which way is good. Without it the metric is shown but never judged. */
+  better?: 'higher' | 'lower';
+  /**
+   * How two runs are set against each other: by ratio, or by difference where zero is an everyday value (a loss ratio)
+   * and a ratio to it says nothing. Default: ratio.
+   */
+  scale?: 'ratio' | 'difference';
+}
+
+const HIGHER = { better: 'higher' } as const;
+const LOWER = { better: 'lower' } as const;
+const SHARE = { better: 'lower', scale: 'difference' } as const;
+
+/** Metrics by the last word of their name: `ndr_mpps` is in Mpps, `p99_ns` in ns. */
+const BY_SUFFIX = new Map<string, Metric>(
+  Object.entries({
+    mpps: { unit: 'Mpps', ...HIGHER },
+    gbps: { unit: 'Gbit/s', ...HIGHER },
+    frames: { unit: 'frames' },
+    ns: { unit: 'ns', ...LOWER },
+    us: { unit: 'µs', ...LOWER },
+    ms: { unit: 'ms', ...LOWER },
+    s: { unit: 's' },
+    cycles: { unit: 'cycles', ...LOWER },
+    loss: { unit: '', ...SHARE },
+    share: { unit: '', ...SHARE },
+    retransmits: { unit: '', ...SHARE },
+  }),
+);
+
+const BY_NAME = new Map<string, Metric>(
+  Object.entries({
+    mpps: { unit: 'Mpps', label: 'forwarded', ...HIGHER },
+    gbps: { unit: 'Gbit/s', label: 'throughput', ...HIGHER },
+    offered_mpps: { unit: 'Mpps', label: 'offered' },
+    ndr_mpps: { unit: 'Mpps', label: 'NDR', ...HIGHER },
+    pdr_mpps: { unit: 'Mpps', label: 'PDR', ...HIGHER },
+    ndr_lower_mpps: { unit: 'Mpps', label: 'NDR lower bound' },
+    ndr_upper_mpps: { unit: 'Mpps', label: 'NDR upper bound' },
+    pdr_lower_mpps: { unit: 'Mpps', label: 'PDR lower bound' },
+    pdr_upper_mpps: { unit: 'Mpps', label: 'PDR upper bound' },
+    burst_frames: { unit: 'frames', label: 'longest burst without loss', ...HIGHER },
+    frame_ns: { unit: 'ns', label: 'time per frame', ...LOWER },
+    frame_cycles: { unit: 'cycles', label: 'cycles per frame', ...LOWER },
+    trial_s: { unit: 's', label: 'trial-seconds spent' },
+    loss: { unit: '', label: 'loss ratio', ...SHARE },
+  }),
+);
+
+/** What is known of a metric: from the result's own `units`, else from its name, else from its name's last word. */
+export function metricOf(name: string, units?: Record<string, Metric>): Metric & { label: string } {
+  const own = units && Object.hasOwn(units, name) ? units[name] : undefined;
+  const known = own ?? BY_NAME.get(name) ?? BY_SUFFIX.get(name.slice(name.lastIndexOf('_') + 1)) ?? { unit: '' };
+  return { label: name.replaceAll('_', ' '), ...known };
+}
+
+/** The metrics by which a kind of result is judged unless others are named: the first that a result has. */
+const PRIMARY: Record<ResultKind, readonly string[]> = {
+  forward: ['mpps', 'gbps'],
+  throughput: ['ndr_mpps'],
+  latency: ['p99_ns'],
+  loss: ['loss'],
+  burst: ['burst_frames'],
+  matrix: ['mpps', 'ndr_mpps', 'gbps'],
+  samples: ['mpps', 'gbps'],
+};
+
+/** The one metric that a result is judged by when none is named; undefined when it has none of those expected. */
+export function primaryMetric(result: Result): string | undefined {
+  const has = (name: string): boolean => name in result.metrics || name in (result.samples ?? {});
+  const judged = Object.keys(result.metrics).find((name) => metricOf(name, result.units).better !== undefined);
+  return PRIMARY[result.kind].find(has) ?? judged;
+}
+
+/** Ethernet line rate in frames/s for a frame size in bytes with FCS: 20 bytes of preamble and gap go with each frame. */
+export function lineRate(gbps: number, size: number): number {
+  return (gbps * 1e9) / (8 * (size + 20));
+}
