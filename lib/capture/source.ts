@@ -1,0 +1,113 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { CaptureError, codeOf, fileError } from './error.js';
+import { claim, conflict } from './inuse.js';
+
+/** Bytes of the one buffer a file is read through; also the longest run of bytes that `have` can bring together. */
+export const CHUNK = 1 << 20;
+
+/**
+ * A file or FIFO read front to back through one fixed buffer. The unread bytes are `bytes[pos..end)`.
+ * Reading a FIFO never blocks: `have` just says no, and `ended` stays false while a writer has it open.
+ */
+export class ByteSource {
+  readonly bytes = new Uint8Array(CHUNK);
+  readonly isFifo: boolean;
+  pos = 0;
+  end = 0;
+  /** No more bytes will come: the end of the file, or an error, which `failure` then tells. */
+  ended = false;
+  failure: string | undefined;
+
+  readonly #fd: number;
+  readonly #release: () => void;
+  #base = 0;
+  #open = true;
+
+  /** Opens a regular file, or a FIFO, where it waits for a writer to open it. Throws CaptureError. */
+  constructor(readonly path: string) {
+    let fd: number;
+    try {
+      fd = openSync(path, constants.O_RDONLY);
+    } catch (error) {
+      throw new CaptureError(fileError(path, 'open', error));
+    }
+    const stat = fstatSync(fd);
+    this.isFifo = stat.isFIFO();
+    const refused = stat.isDirectory()
+      ? 'it is a directory; name a file'
+      : stat.isFile() || this.isFifo
+        ? conflict(fd, false)
+        : 'neither a regular file nor a FIFO; copy the capture to a file first';
+    if (refused !== undefined) {
+      closeSync(fd);
+      throw new CaptureError(`${path}: cannot read: ${refused}`);
+    }
+    if (this.isFifo) {
+      // The first open has waited for the writer; the second, of the same pipe, reads without blocking.
+      const blocking = fd;
+      try {
+        fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      } catch (error) {
+        throw new CaptureError(fileError(path, 'open', error));
+      } finally {
+        closeSync(blocking);
+      }
+    }
+    this.#fd = fd;
+    this.#release = claim(fd, false);
+  }
+
+  /** Offset in the file of the next unread byte. */
+  get offset(): number {
+    return this.#base + this.pos;
+  }
+
+  /** Unread bytes at hand. */
+  get available(): number {
+    return this.end - this.pos;
+  }
+
+  /** Whether `length` bytes (at most CHUNK) lie at `pos`, after reading if need be. Reading moves unread bytes to the front. */
+  have(length: number): boolean {
+    return this.end - this.pos >= length || this.#fill(length);
+  }
+
+  /** Passes over up to `length` bytes and returns how many are left to pass over. */
+  skip(length: number): number {
+    let left = length;
+    while (left > 0 && this.have(1)) {
+      const step = Math.min(left, this.end - this.pos);
+      this.pos += step;
+      left -= step;
+    }
+    return left;
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.ended = true;
+    this.#release();
+    closeSync(this.#fd);
+  }
+
+  #fill(length: number): boolean {
+    this.bytes.copyWithin(0, this.pos, this.end);
+    this.#base += this.pos;
+    this.end -= this.pos;
+    this.pos = 0;
+    while (this.end < length && !this.ended) {
+      let count: number;
+      try {
+        count = readSync(this.#fd, this.bytes, this.end, CHUNK - this.end, null);
+      } catch (error) {
+        if (codeOf(error) === 'EAGAIN') return false;
+        this.failure = fileError(this.path, `read at byte ${this.#base + this.end}`, error);
+        count = 0;
+      }
+      if (count === 0) this.ended = true;
+      this.end += count;
+    }
+    return this.end >= length;
+  }
+}

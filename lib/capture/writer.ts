@@ -1,0 +1,175 @@
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { CaptureError, fileError } from './error.js';
+import { claim, conflict } from './inuse.js';
+import { ETHERNET } from './linktype.js';
+import { MAGIC_NS, MAGIC_US, RECORD_HEADER } from './pcap.js';
+import { MAX_FRAME, type Resolution } from './reader.js';
+
+/** Bytes gathered before they are written to the file. */
+const BUFFER = 1 << 20;
+/** 2.4, as two 16-bit words, major first. */
+const VERSION = 2 | (4 << 16);
+const MAX_U32 = 0xffffffff;
+
+export interface CaptureOptions {
+  /** Resolution of the timestamps: default ns. With µs, the rest of a microsecond is cut off. */
+  readonly resolution?: Resolution;
+  /** The longest captured frame that is written, in bytes; default 262144, the most that libpcap reads. */
+  readonly snaplen?: number;
+}
+
+/**
+ * Writes Ethernet frames to a classic pcap file (little-endian, version 2.4), through one fixed buffer. Nothing is
+ * allocated per frame. Every method throws CaptureError once the file cannot be written.
+ */
+export class CaptureWriter {
+  readonly resolution: Resolution;
+  readonly snaplen: number;
+  /** Frames begun so far. */
+  frames = 0;
+  /** Frames whose time lies outside 1970 to 2106, what pcap can hold: they were given the nearest time that it can. */
+  clampedTimes = 0;
+
+  readonly #fd: number;
+  readonly #release: () => void;
+  readonly #buffer = new Uint8Array(BUFFER);
+  #used = 0;
+  /** Bytes of the current frame that are still to come. */
+  #missing = 0;
+  #open = true;
+  #failed = false;
+
+  constructor(
+    readonly path: string,
+    options: CaptureOptions = {},
+  ) {
+    this.resolution = options.resolution ?? 'ns';
+    this.snaplen = options.snaplen ?? MAX_FRAME;
+    if (!Number.isInteger(this.snaplen) || this.snaplen < 1 || this.snaplen > MAX_FRAME) {
+      throw new RangeError(`snaplen must be a whole number from 1 to ${MAX_FRAME}, not ${this.snaplen}`);
+    }
+    let fd: number;
+    try {
+      fd = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o666);
+    } catch (error) {
+      throw new CaptureError(fileError(path, 'create', error));
+    }
+    const refused = conflict(fd, true);
+    if (refused !== undefined) {
+      closeSync(fd);
+      throw new CaptureError(`${path}: cannot write: ${refused}`);
+    }
+    // Emptied only now: it might have been the file that is being read.
+    if (fstatSync(fd).isFile()) ftruncateSync(fd);
+    this.#fd = fd;
+    this.#release = claim(fd, true);
+    this.#u32(this.resolution === 'ns' ? MAGIC_NS : MAGIC_US);
+    this.#u32(VERSION);
+    this.#u32(0);
+    this.#u32(0);
+    this.#u32(this.snaplen);
+    this.#u32(ETHERNET);
+  }
+
+  /** Writes a whole frame: `data[offset .. offset + length)`, which was `origLen` bytes long on the wire. */
+  write(
+    data: Uint8Array,
+    offset: number,
+    length: number,
+    tsSec: number,
+    tsNsec: number,
+    origLen: number = length,
+  ): void {
+    this.begin(length, origLen, tsSec, tsNsec);
+    this.piece(data, offset, length);
+  }
+
+  /**
+   * Begins a frame of `length` bytes, which piece() brings. `tsNsec` is 0 to 999,999,999.
+   * Throws RangeError if the frame is longer than `snaplen`, Error if the frame before is not complete.
+   */
+  begin(length: number, origLen: number, tsSec: number, tsNsec: number): void {
+    if (this.#missing !== 0) throw new Error(`${this.path}: frame ${this.frames} lacks ${this.#missing} bytes`);
+    if (!(length >= 0 && length <= this.snaplen)) {
+      throw new RangeError(`${this.path}: a frame of ${length} bytes, and snaplen is ${this.snaplen}`);
+    }
+    if (this.#used + RECORD_HEADER > BUFFER) this.#drain();
+    let seconds = tsSec;
+    let fraction = this.resolution === 'ns' ? tsNsec : Math.floor(tsNsec / 1000);
+    if (!(seconds >= 0 && seconds <= MAX_U32)) {
+      this.clampedTimes++;
+      const late = seconds > MAX_U32;
+      seconds = late ? MAX_U32 : 0;
+      fraction = late ? (this.resolution === 'ns' ? 999999999 : 999999) : 0;
+    }
+    this.#u32(seconds);
+    this.#u32(fraction);
+    this.#u32(length);
+    this.#u32(origLen);
+    this.#missing = length;
+    this.frames++;
+  }
+
+  /** Adds `length` bytes at `offset` of `data` to the frame begun. Throws RangeError if that is more than announced or than there is. */
+  piece(data: Uint8Array, offset: number, length: number): void {
+    if (!(length >= 0 && length <= this.#missing)) {
+      throw new RangeError(`${this.path}: a piece of ${length} bytes, and frame ${this.frames} lacks ${this.#missing}`);
+    }
+    if (!(offset >= 0 && offset + length <= data.length)) {
+      throw new RangeError(`${this.path}: a piece at ${offset} of ${length} bytes in ${data.length}`);
+    }
+    this.#missing -= length;
+    let from = offset;
+    const end = offset + length;
+    while (from < end) {
+      if (this.#used === BUFFER) this.#drain();
+      const step = Math.min(end - from, BUFFER - this.#used);
+      // A loop beats subarray() and set() for short frames, and makes no garbage.
+      for (let i = 0; i < step; i++) this.#buffer[this.#used + i] = data[from + i]!;
+      this.#used += step;
+      from += step;
+    }
+  }
+
+  /** Hands everything so far to the file. */
+  flush(): void {
+    this.#drain();
+  }
+
+  /** Flushes and closes. Throws CaptureError if what was left cannot be written; the file is closed all the same. Quiet after a failure. */
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    try {
+      if (!this.#failed) this.#drain();
+    } finally {
+      this.#release();
+      closeSync(this.#fd);
+    }
+  }
+
+  #u32(value: number): void {
+    const at = this.#used;
+    this.#buffer[at] = value;
+    this.#buffer[at + 1] = value >>> 8;
+    this.#buffer[at + 2] = value >>> 16;
+    this.#buffer[at + 3] = value >>> 24;
+    this.#used = at + 4;
+  }
+
+  #drain(): void {
+    let done = 0;
+    try {
+      while (done < this.#used) done += writeSync(this.#fd, this.#buffer, done, this.#used - done);
+    } catch (error) {
+      this.#failed = true;
+      throw new CaptureError(fileError(this.path, 'write', error));
+    }
+    this.#used = 0;
+  }
+}
+
+/** Creates, or empties, a capture file. Throws CaptureError if that fails or the file is open as another capture. */
+export function createCapture(path: string, options: CaptureOptions = {}): CaptureWriter {
+  return new CaptureWriter(path, options);
+}
