@@ -13,7 +13,11 @@ export default ts.config(
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
     },
   },
-  { files: ['**/*.mjs'], ...ts.configs.disableTypeChecked, languageOptions: { globals: { process: 'readonly', console: 'readonly' } } },
+  {
+    files: ['**/*.mjs'],
+    extends: [ts.configs.disableTypeChecked],
+    languageOptions: { globals: { process: 'readonly', console: 'readonly' } },
+  },
   // node:test's describe/it return promises that the runner itself awaits.
   { files: ['test/**/*.ts'], rules: { '@typescript-eslint/no-floating-promises': 'off' } },
 );

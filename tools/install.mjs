@@ -27,13 +27,18 @@ const needs = [
   ['Python 3', [process.env.PYTHON, process.env.npm_config_python, 'python3', 'python']],
 ];
 const missing = needs.filter(([, names]) => !names.some((name) => name && found(name))).map(([what]) => what);
-if (missing.length > 0) fail(`${missing.join(' and ')} not found, needed to build the native addon; install with: ${install}.`);
+if (missing.length > 0)
+  fail(`${missing.join(' and ')} not found, needed to build the native addon; install with: ${install}.`);
 
 // npm puts its own node-gyp on the path of the scripts it runs.
-const gyp = spawnSync('node-gyp', ['rebuild', ...(process.env.npm_config_loglevel === 'verbose' ? ['--verbose'] : [])], {
-  encoding: 'utf8',
-  stdio: ['ignore', 'pipe', 'pipe'],
-});
+const gyp = spawnSync(
+  'node-gyp',
+  ['rebuild', ...(process.env.npm_config_loglevel === 'verbose' ? ['--verbose'] : [])],
+  {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  },
+);
 if (gyp.error) fail(`node-gyp could not be started (${gyp.error.message}); run this through npm: npm install.`);
 process.stdout.write(gyp.stderr.includes('warning:') ? gyp.stderr : '');
 if (gyp.status !== 0) {
