@@ -19,7 +19,8 @@ export interface CaptureOptions {
 }
 
 /**
- * Writes Ethernet frames to a classic pcap file (little-endian, version 2.4), through one fixed buffer. Every method throws CaptureError once the file cannot be written.
+ * Writes Ethernet frames to a classic pcap file (little-endian, version 2.4), through one fixed buffer.
+ * Every method throws CaptureError once the file cannot be written.
  */
 export class CaptureWriter {
   readonly resolution: Resolution;
