@@ -285,7 +285,7 @@ const ERRORS: readonly (readonly [string, number, string])[] = [
   [
     'netmap:ix0@conf:ring=2',
     16,
-    "unknown option 'ring' of option conf; did you mean 'rings'? expected one of rings, tx-rings, rx-rings, host-rings, host-tx-rings, host-rx-rings, slots, tx-slots, rx-slots",
+    "unknown option 'ring' of conf; did you mean 'rings'? expected one of rings, tx-rings, rx-rings, host-rings, host-tx-rings, host-rx-rings, slots, tx-slots, rx-slots",
   ],
   ['netmap:ix0@conf:rings=2,rings=3', 24, "option 'rings' is given twice; expected it once"],
   ['netmap:ix0@conf:rings=0', 22, "number '0' is out of range; write a whole number from 1 to 65535"],
@@ -395,6 +395,48 @@ describe('errors', () => {
         "bad port name: '\\u{0a}' cannot be in an interface name; expected letters, digits, dot, underscore or hyphen\n" +
         '  a\\u{0a}b!\n   ^',
     });
+  });
+});
+
+describe('limits', () => {
+  /** The part that varies is put in place of `#`: the first values are the limits, the others lie just outside. */
+  const LIMITS: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+    ['netmap:ix0^#', ['0', '4094'], ['4095']],
+    ['netmap:ix0@#', ['1', '65535'], ['0', '65536']],
+    ['netmap:ix0@conf:rings=#', ['1', '65535'], ['0', '65536']],
+    ['netmap:ix0@conf:rx-slots=#', ['1', '65536'], ['0', '65537']],
+    ['netmap:ix0@extmem:file=a,buf-num=#', ['1', '4294967295'], ['0', '4294967296']],
+    ['netmap:ix0@offset:#', ['0', '65535'], ['65536']],
+    ['netmap:ix0@offset:initial=0,bits=#', ['1', '64'], ['0', '65']],
+    ['netmap:ix0{#', ['a'.repeat(15)], ['', 'a'.repeat(16)]],
+    ['vale#:a', ['', 'a'.repeat(11)], ['a'.repeat(12)]],
+    ['vale0:#', ['a'.repeat(15)], ['', 'a'.repeat(16)]],
+    ['xdp:#', ['a'.repeat(15)], ['', '.', '..', 'a'.repeat(16)]],
+    ['xdp:eth0@queue=#', ['0', '4095', '0:4095', '5:5'], ['4096', '0:4096', '5:4', ':1', '1:']],
+    ['xdp:eth0@slots=#', ['16', '65536'], ['8', '131072']],
+    ['xdp:eth0@busy-poll=#', ['0', '65535'], ['65536']],
+    ['sim:#', ['a'.repeat(64)], ['', '.a', 'a'.repeat(65)]],
+    ['sim:a@slots=#', ['2', '65536'], ['1', '65537']],
+    ['sim:a@rings=#', ['1', '64'], ['0', '65']],
+    ['sim:a@load=#', ['0%', '100%'], ['100.1%', '1.001']],
+    ['sim:a@step=#', ['1ns'], ['0', '0.5ns']],
+    ['sim:a@buf=#', ['64', '65472'], ['0', '65', '65536']],
+    ['sim:a@seed=#', ['0', '4294967295'], ['4294967296']],
+    // 4 bytes are FCS; the rest goes into buffers of 2048 bytes, 64 at most.
+    ['sim:a@size=#', ['64', '131076'], ['63', '131077']],
+    ['sim:a@size=4100,frags=#', ['2', '64'], ['1', '65']],
+    ['sim:a@frags=#', ['60'], ['61']],
+    ['sim:a@slots=8,frags=#', ['7'], ['8']],
+    ['sim:a@slots=#,size=2053', ['3'], ['2']],
+    ['pipe:lab{1@slots=#', ['2', '65536'], ['1', '65537']],
+  ];
+
+  it('are kept, to the number', () => {
+    for (const [form, inside, outside] of LIMITS) {
+      for (const value of inside) assert.doesNotThrow(() => parsePortSpec(form.replace('#', value)), form + value);
+      for (const value of outside)
+        assert.throws(() => parsePortSpec(form.replace('#', value)), UsageError, form + value);
+    }
   });
 });
 

@@ -65,7 +65,10 @@ export interface NetmapSpec {
   readonly text: string;
   /** The bare name that the kernel takes (`nr_name`): `ix0`, `ix0{1`, `vale0:a`. */
   readonly name: string;
-  /** The rings to open. */
+  /**
+   * The rings to open. For the two pipe modes the kernel knows the end by `name` alone and refuses nr_mode 5 and 6
+   * (deprecated in netmap.h, API 14): register with ALL_NIC, or ONE_NIC when `ring` is there.
+   */
   readonly mode: NetmapMode;
   /** The ring pair of `one-nic`, `one-host` or, when there, of a pipe end; 0..4094. */
   readonly ring?: number;
@@ -168,7 +171,7 @@ function readBody<S>(
       if (pair.text.startsWith(`${first}=`)) pair.fail(`option '${first}' is given twice; expected it once`);
     }
   }
-  readPairs(list, `option ${name}`, options, spec);
+  readPairs(list, name, options, spec);
   if (first !== undefined && options.get(first)!.write(spec) === undefined) {
     option.fail(`option '${name}' needs '${first}'; expected for example ${name}:${example}`, name.length + 1);
   }
