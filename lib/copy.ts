@@ -1,0 +1,70 @@
+import { MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from './abi.js';
+import { BATCHES, BYTES, FRAMES, SLOTS, TX_FULL, ZERO_SLOTS } from './counters.js';
+import type { Forward } from './forward.js';
+import { dropFrame, frameSlots } from './frame.js';
+import { native } from './native.js';
+import type { Ring } from './ring.js';
+
+/**
+ * Forwards between two regions: the slots are read and written here, and the bytes of a whole batch are copied by one
+ * call of the shim. A slot longer than the other side's buffers becomes several slots.
+ */
+export function copier(rx: Ring, tx: Ring, counters: Float64Array): Forward {
+  // Triples for the shim. Each takes a tx slot, so a turn of the tx ring is the most a batch can need.
+  const list = new Int32Array(3 * tx.numSlots);
+  const mostSlots = Math.min(MAX_FRAME_SLOTS, tx.numSlots - 1);
+
+  return function forwardCopy(burst: number): number {
+    let taken = 0; // rx slots, dropped ones included
+    let copies = 0;
+    let frames = 0;
+    let bytes = 0;
+    let zero = 0;
+    let t = tx.head;
+    let room = tx.space;
+    const ready = rx.space;
+    while (taken < ready && (taken < burst || taken === 0)) {
+      const slots = frameSlots(rx);
+      if (slots === 0 || (taken > 0 && taken + slots > burst)) break;
+      let needed = 0;
+      for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) needed += Math.ceil(rx.len(i) / tx.bufSize);
+      const dropped = dropFrame(rx, slots, needed > mostSlots ? 0 : mostSlots, counters);
+      taken += slots;
+      if (dropped > 0) continue;
+      if (needed > room) {
+        counters[TX_FULL]++;
+        taken -= slots;
+        break;
+      }
+      room -= needed;
+      for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) {
+        const len = rx.len(i);
+        if (len === 0) zero++;
+        for (let done = 0; done < len; done += tx.bufSize) {
+          const piece = Math.min(len - done, tx.bufSize);
+          tx.i32[tx.slotWord(t) + SLOT_PTR] = 0;
+          tx.setLenFlags(t, piece, --needed > 0 ? MOREFRAG : 0);
+          list[3 * copies] = tx.dataStart(t);
+          list[3 * copies + 1] = rx.dataStart(i) + done;
+          list[3 * copies + 2] = piece;
+          copies++;
+          t = tx.after(t);
+          bytes += piece;
+        }
+      }
+      frames++;
+      rx.advance(slots);
+    }
+    if (copies > 0) {
+      // Before the rx slots are given back: head is published to the port only by its next sync.
+      native.copyFrames(tx.i32, rx.i32, list, copies);
+      tx.moveTo(t);
+      counters[FRAMES] += frames;
+      counters[BYTES] += bytes;
+      counters[SLOTS] += copies;
+      counters[ZERO_SLOTS] += zero;
+      counters[BATCHES]++;
+    }
+    return taken;
+  };
+}

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Memory mapped by the shim. `buffer` is detached by closeMemory(handle). */
+export interface Mapped {
+  handle: number;
+  buffer: ArrayBuffer;
+}
+
+/** The shim's functions. Those that can fail throw an Error with `code`, `errno`, `syscall` and `port`. */
+export interface Native {
+  /** One double: where readClock() puts CLOCK_MONOTONIC, in ns. */
+  readonly clock: ArrayBuffer;
+  readClock(): void;
+  sleepNs(ns: number): void;
+  pin(cpu: number): void;
+  /** ns of user and system time, voluntary and involuntary context switches of the calling thread. */
+  threadUsage(out: Float64Array): void;
+  /** `list`: triples fd, events, revents (written). Returns how many are ready. */
+  poll(list: Int32Array, count: number, timeoutMs: number): number;
+
+  mapAnonymous(bytes: number): Mapped;
+  mapShared(path: string, bytes: number): Mapped & { created: boolean };
+  closeMemory(handle: number): void;
+  lock(path: string): number;
+  unlock(handle: number): void;
+  /** `list`: triples byte offset in dst, byte offset in src, bytes. */
+  copyFrames(dst: Int32Array, src: Int32Array, list: Int32Array, count: number): void;
+}
+
+function load(): Native {
+  const addon = join('build', 'Release', 'netmap_bridge.node');
+  // dist/lib/native.js and lib/native.ts lie at different depths below the package.
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    const file = join(folder, addon);
+    if (existsSync(file)) return createRequire(import.meta.url)(file) as Native;
+    if (folder === dirname(folder))
+      throw new Error(`the native addon ${addon} is not built; run: npm install (or npm run build in a checkout)`);
+  }
+}
+
+export const native = load();
+
+const clock = new Float64Array(native.clock);
+
+/** CLOCK_MONOTONIC in nanoseconds. */
+export function now(): number {
+  native.readClock();
+  return clock[0];
+}

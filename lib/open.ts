@@ -1,0 +1,53 @@
+import { Memory } from './memory.js';
+import { parsePortSpec, type PortSpec } from './portspec.js';
+import type { Needs, Port, Prepared } from './port.js';
+
+import { UsageError } from './errors.js';
+
+function prepare(spec: PortSpec): Prepared {
+  switch (spec.kind) {
+    default:
+      throw new UsageError(`${spec.text}: no such port kind here`);
+  }
+}
+
+/**
+ * Opens ports that belong together. Those that can share a memory are given one, so that they exchange buffers.
+ * If one fails, those already open are closed again.
+ * @throws UsageError for a name that says nothing, PortError when a port cannot be opened
+ */
+export function openPorts(names: readonly (string | PortSpec)[]): Port[] {
+  const prepared = names.map((name) => prepare(typeof name === 'string' ? parsePortSpec(name) : name));
+  const memories = shareMemories(prepared);
+  const ports: Port[] = [];
+  try {
+    for (const port of prepared) ports.push(port.open(port.needs && memories.get(port.needs)));
+  } catch (error) {
+    for (const port of ports) port.close();
+    throw error;
+  } finally {
+    for (const memory of new Set(memories.values())) memory.release();
+  }
+  return ports;
+}
+
+/** Opens one port alone. */
+export function openPort(name: string | PortSpec): Port {
+  return openPorts([name])[0];
+}
+
+/** One memory for all ports with the same size of buffers. */
+function shareMemories(prepared: readonly Prepared[]): Map<Needs, Memory> {
+  const memories = new Map<Needs, Memory>();
+  const needs = prepared.flatMap((port) => port.needs ?? []);
+  for (const bufSize of new Set(needs.map((need) => need.bufSize))) {
+    const group = needs.filter((need) => need.bufSize === bufSize);
+    const memory = new Memory({
+      plans: group.map((need) => need.plan),
+      bufSize,
+      offsetMask: group.reduce((mask, need) => mask | (need.offsetMask ?? 0), 0),
+    });
+    for (const need of group) memories.set(need, memory);
+  }
+  return memories;
+}
