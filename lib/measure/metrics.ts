@@ -11,11 +11,13 @@ export interface Metric {
    * and a ratio to it says nothing. Default: ratio.
    */
   scale?: 'ratio' | 'difference';
+  /** With `scale: 'difference'`: the smallest difference worth telling, in the metric's unit; changes below are noise. */
+  matters?: number;
 }
 
 const HIGHER = { better: 'higher' } as const;
 const LOWER = { better: 'lower' } as const;
-const SHARE = { better: 'lower', scale: 'difference' } as const;
+const RARE = { better: 'lower', scale: 'difference' } as const;
 
 /** Metrics by the last word of their name: `ndr_mpps` is in Mpps, `p99_ns` in ns. */
 const BY_SUFFIX = new Map<string, Metric>(
@@ -28,9 +30,9 @@ const BY_SUFFIX = new Map<string, Metric>(
     ms: { unit: 'ms', ...LOWER },
     s: { unit: 's' },
     cycles: { unit: 'cycles', ...LOWER },
-    loss: { unit: '', ...SHARE },
-    share: { unit: '', ...SHARE },
-    retransmits: { unit: '', ...SHARE },
+    loss: { unit: '', ...RARE, matters: 0.001 },
+    share: { unit: '', ...RARE, matters: 0.01 },
+    retransmits: { unit: '', ...RARE, matters: 10 },
   }),
 );
 
@@ -49,7 +51,7 @@ const BY_NAME = new Map<string, Metric>(
     frame_ns: { unit: 'ns', label: 'time per frame', ...LOWER },
     frame_cycles: { unit: 'cycles', label: 'cycles per frame', ...LOWER },
     trial_s: { unit: 's', label: 'trial-seconds spent' },
-    loss: { unit: '', label: 'loss ratio', ...SHARE },
+    loss: { unit: '', label: 'loss ratio', ...RARE, matters: 0.001 },
   }),
 );
 

@@ -88,7 +88,8 @@ function isMetric(value: unknown): boolean {
     typeof value.unit === 'string' &&
     optional((label) => typeof label === 'string')(value.label) &&
     [undefined, 'higher', 'lower'].includes(value.better as undefined) &&
-    [undefined, 'ratio', 'difference'].includes(value.scale as undefined)
+    [undefined, 'ratio', 'difference'].includes(value.scale as undefined) &&
+    optional(isNumber)(value.matters)
   );
 }
 
@@ -119,7 +120,7 @@ const FIELDS: [name: keyof Result, check: (value: unknown) => boolean, wanted: s
   ['cell', recordOf(isScalar), 'an object of strings, numbers and booleans'],
   ['repeat', (value) => Number.isSafeInteger(value) && (value as number) >= 0, 'a whole number from 0'],
   ['metrics', recordOf(isNumber), 'an object of finite numbers'],
-  ['units', optional(recordOf(isMetric)), 'an object of {unit, label?, better?, scale?}'],
+  ['units', optional(recordOf(isMetric)), 'an object of {unit, label?, better?, scale?, matters?}'],
   ['samples', optional(recordOf(isNumbers)), 'an object of arrays of finite numbers'],
   ['sample_s', optional((value) => isNumber(value) && (value as number) > 0), 'a number above 0'],
   ['histogram', optional(isHistogram), 'a histogram whose parts fit together'],

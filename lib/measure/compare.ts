@@ -1,0 +1,229 @@
+import { metricOf, primaryMetric, type Metric } from './metrics.js';
+import { differenceEffect, holm, mannWhitney, mean, median, ratioEffect, smallestP, type Effect } from './rank.js';
+import { cellKey, type Cell, type ResultKind, type ResultLine } from './results.js';
+
+export type Verdict = 'better' | 'worse' | 'no difference shown' | 'too few repeats' | 'too noisy to tell';
+
+export interface CompareOptions {
+  /** Metrics to judge. Default: of each cell the one that its kind is about (docs/results.md). */
+  metrics?: readonly string[];
+  /** Chance of calling any difference where there is none, over all cells together. Default 0.05. */
+  alpha?: number;
+  /** An interval (or a spread, where there are too few repeats for one) wider than this share is too noisy. Default 0.5. */
+  noise?: number;
+}
+
+export interface Side {
+  lines: ResultLine[];
+  values: number[];
+  median: number;
+  mean: number;
+}
+
+export interface Comparison {
+  kind: ResultKind;
+  cell: Cell;
+  metric: string;
+  about: Metric & { label: string };
+  before: Side;
+  after: Side;
+  /** True when the values are readings within single runs, which cannot show how runs differ. */
+  withinRuns: boolean;
+  scale: 'ratio' | 'difference';
+  /** After over before, or after minus before, with its confidence interval of 1 - alpha (for this cell alone). */
+  effect: Effect;
+  /** The change as a share of before: -0.19 is 19 % less. */
+  change: number;
+  changeLower: number;
+  changeUpper: number;
+  /** Two-sided p-value of the rank test, and the same corrected for the number of comparisons (Holm). */
+  p: number;
+  corrected: number;
+  exact: boolean;
+  verdict: Verdict;
+  /** Why, where the verdict needs a word. */
+  reason?: string;
+}
+
+export interface CompareResult {
+  comparisons: Comparison[];
+  /** Cells that only one side has, and metrics that cannot be judged: ready to print. */
+  notices: string[];
+  alpha: number;
+  noise: number;
+  /** How many comparisons the correction is for. */
+  family: number;
+}
+
+/** Fewer runs than this on a side, and readings within runs are used where there are any. */
+const FEW_RUNS = 4;
+
+type Judged = Omit<Comparison, 'corrected' | 'verdict' | 'reason'>;
+
+const name = (kind: ResultKind, cell: Cell): string => `${kind} ${cellKey(cell)}`.trim();
+
+function byCell(lines: readonly ResultLine[]): Map<string, ResultLine[]> {
+  const cells = new Map<string, ResultLine[]>();
+  for (const line of lines) {
+    const key = name(line.result.kind, line.result.cell);
+    const same = cells.get(key);
+    if (same) same.push(line);
+    else cells.set(key, [line]);
+  }
+  return cells;
+}
+
+function side(lines: ResultLine[], values: number[]): Side {
+  return { lines, values, median: median(values), mean: mean(values) };
+}
+
+/** The values of a metric on both sides: one a run, or, with few runs, all readings within them. */
+function valuesOf(before: ResultLine[], after: ResultLine[], metric: string): [Side, Side, boolean] | undefined {
+  const withMetric = (lines: ResultLine[]): ResultLine[] => lines.filter(({ result }) => metric in result.metrics);
+  const withSamples = (lines: ResultLine[]): ResultLine[] =>
+    lines.filter(({ result }) => (result.samples?.[metric] ?? []).length > 0);
+  const readings = [withSamples(before), withSamples(after)] as const;
+  const runs = [withMetric(before), withMetric(after)] as const;
+  const pick = (lines: ResultLine[]): Side =>
+    side(
+      lines,
+      lines.flatMap(({ result }) => result.samples![metric]),
+    );
+  const few = Math.min(runs[0].length, runs[1].length) < FEW_RUNS;
+  if (few && readings.every((lines) => lines.length > 0)) return [pick(readings[0]), pick(readings[1]), true];
+  if (runs.some((lines) => lines.length === 0)) return undefined;
+  const one = (lines: ResultLine[]): Side =>
+    side(
+      lines,
+      lines.map(({ result }) => result.metrics[metric]),
+    );
+  return [one(runs[0]), one(runs[1]), false];
+}
+
+function judge(before: ResultLine[], after: ResultLine[], metric: string, alpha: number): Judged | undefined {
+  const sides = valuesOf(before, after, metric);
+  if (!sides) return undefined;
+  const [was, is, withinRuns] = sides;
+  const { kind, cell, units } = before[0].result;
+  const about = metricOf(metric, units);
+  const negative = [...was.values, ...is.values].some((value) => value < 0);
+  const scale = negative ? 'difference' : (about.scale ?? 'ratio');
+  const effect = (scale === 'ratio' ? ratioEffect : differenceEffect)(was.values, is.values, alpha);
+  const base = Math.max(Math.abs(was.median), about.matters ?? 0);
+  const share = (value: number): number => (scale === 'ratio' ? value - 1 : value === 0 ? 0 : value / base);
+  const { p, exact } = mannWhitney(was.values, is.values);
+  return {
+    kind,
+    cell,
+    metric,
+    about,
+    before: was,
+    after: is,
+    withinRuns,
+    scale,
+    effect,
+    p,
+    exact,
+    change: share(effect.estimate),
+    changeLower: share(effect.lower),
+    changeUpper: share(effect.upper),
+  };
+}
+
+/** How far apart the values of one side are, as a share of their median. */
+function spread({ values, median: middle }: Side, matters = 0): number {
+  const range = Math.max(...values) - Math.min(...values);
+  return range === 0 ? 0 : range / Math.max(Math.abs(middle), matters);
+}
+
+/** How wide the interval is: the share by which its upper end exceeds its lower one (1.5 over 1 is 50 %). */
+function width({ scale, changeLower, changeUpper }: Judged): number {
+  if (scale === 'difference') return changeUpper - changeLower;
+  return changeUpper === changeLower ? 0 : (1 + changeUpper) / (1 + changeLower) - 1;
+}
+
+const percent = (share: number): string => `${Number((share * 100).toPrecision(3))} %`;
+
+function decide(
+  judged: Judged,
+  corrected: number,
+  options: { alpha: number; noise: number; family: number },
+): [Verdict, string?] {
+  const { alpha, noise, family } = options;
+  const { before, after, about, p } = judged;
+  const [n, m] = [before.values.length, after.values.length];
+  const attainable = smallestP(n, m);
+  if (attainable > alpha) {
+    const widest = Math.max(spread(before, about.matters), spread(after, about.matters));
+    if (widest > noise) return ['too noisy to tell', `values of one side are ${percent(widest)} apart`];
+    return ['too few repeats', `${n} and ${m}: repeat each at least 4 times`];
+  }
+  if (corrected <= alpha) {
+    // The ranks decide the direction: with many ties the estimate can be no change at all.
+    const up = mannWhitney(before.values, after.values).u > (n * m) / 2;
+    return [up === (about.better === 'higher') ? 'better' : 'worse'];
+  }
+  if (p <= alpha && attainable * family > alpha) {
+    return [
+      'too few repeats',
+      `a difference by itself, but ${n} and ${m} runs cannot show one among ${family} comparisons`,
+    ];
+  }
+  const wide = width(judged);
+  if (wide > noise) return ['too noisy to tell', `the interval is ${percent(wide)} wide`];
+  return ['no difference shown'];
+}
+
+/**
+ * Sets the cells of two result files against each other. Each cell's values are ranked (Mann–Whitney, exact up to 50
+ * values), the change is estimated with its interval (Hodges–Lehmann), and the p-values of all cells are corrected
+ * together (Holm): no normal distribution is assumed anywhere.
+ */
+export function compare(
+  before: readonly ResultLine[],
+  after: readonly ResultLine[],
+  options: CompareOptions = {},
+): CompareResult {
+  const { alpha = 0.05, noise = 0.5 } = options;
+  const [left, right] = [byCell(before), byCell(after)];
+  const notices: string[] = [];
+  const judged: Judged[] = [];
+  for (const [key, was] of left) {
+    const is = right.get(key);
+    if (!is) {
+      notices.push(`${key}: only before`);
+      continue;
+    }
+    const primary = primaryMetric(was[0].result);
+    const metrics = options.metrics ?? (primary === undefined ? [] : [primary]);
+    if (metrics.length === 0) notices.push(`${key}: has no metric that can be judged; name one that has a direction`);
+    for (const metric of metrics) {
+      if (metricOf(metric, was[0].result.units).better === undefined) {
+        notices.push(
+          `${key}: ${metric} is not judged: which way is good is not known ("units" in the result can tell)`,
+        );
+        continue;
+      }
+      const comparison = judge(was, is, metric, alpha);
+      if (comparison) judged.push(comparison);
+      else notices.push(`${key}: ${metric} is not on both sides`);
+    }
+  }
+  for (const key of right.keys()) if (!left.has(key)) notices.push(`${key}: only after`);
+
+  // Comparisons that could not come out significant whatever was measured take no share of alpha from the others.
+  const able = judged.filter((one) => smallestP(one.before.values.length, one.after.values.length) <= alpha);
+  const corrected = new Map(holm(able.map((one) => one.p)).map((p, i) => [able[i], p]));
+  const family = able.length;
+  const comparisons = judged.map((one): Comparison => {
+    const p = corrected.get(one) ?? 1;
+    const [verdict, reason] = decide(one, p, { alpha, noise, family });
+    return { ...one, corrected: p, verdict, ...(reason !== undefined && { reason }) };
+  });
+  return { comparisons, notices, alpha, noise, family };
+}
+
+/** The comparisons that are worse by at least `threshold` (0.05 is 5 %): what `--fail-on` makes of a result. */
+export function failures(result: CompareResult, threshold: number): Comparison[] {
+  return result.comparisons.filter(({ verdict, change }) => verdict === 'worse' && Math.abs(change) >= threshold);
+}

@@ -1,0 +1,189 @@
+/** Rank statistics for two samples: no distribution is assumed, only that runs are independent. */
+
+/** Above this many values together the normal approximation serves; up to it every p-value is exact. */
+const EXACT_LIMIT = 50;
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Twice the midranks (so that they are whole), in the order of `values`, and the sizes of the groups of equal values. */
+function doubledRanks(values: readonly number[]): { ranks: number[]; ties: number[] } {
+  const order = [...values.keys()].sort((a, b) => values[a] - values[b]);
+  const ranks = new Array<number>(values.length);
+  const ties: number[] = [];
+  for (let start = 0; start < order.length;) {
+    let end = start + 1;
+    while (end < order.length && values[order[end]] === values[order[start]]) end++;
+    for (let i = start; i < end; i++) ranks[order[i]] = start + end + 1;
+    ties.push(end - start);
+    start = end;
+  }
+  return { ranks, ties };
+}
+
+/** How many ways there are to choose `size` of `ranks` for each sum: index is the sum. */
+function sumCounts(ranks: readonly number[], size: number): Float64Array {
+  const largest = ranks.toSorted((a, b) => b - a).slice(0, size);
+  const width = largest.reduce((sum, rank) => sum + rank, 0) + 1;
+  const ways = Array.from({ length: size + 1 }, () => new Float64Array(width));
+  ways[0][0] = 1;
+  for (const rank of ranks) {
+    for (let taken = size; taken > 0; taken--) {
+      const from = ways[taken - 1];
+      const to = ways[taken];
+      for (let sum = width - 1; sum >= rank; sum--) to[sum] += from[sum - rank];
+    }
+  }
+  return ways[size];
+}
+
+/** Number of ways to choose k of n. */
+export function choose(n: number, k: number): number {
+  let ways = 1;
+  for (let i = 1; i <= Math.min(k, n - k); i++) ways = (ways * (n - Math.min(k, n - k) + i)) / i;
+  return ways;
+}
+
+/** Upper tail of the standard normal distribution: Marsaglia's series (J. Stat. Software 11(4), 2004), Mills' ratio far out. */
+function normalTail(z: number): number {
+  const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);
+  if (z > 5) {
+    let fraction = z;
+    for (let i = 60; i > 0; i--) fraction = z + i / fraction;
+    return density / fraction;
+  }
+  let [sum, term] = [z, z];
+  for (let i = 3; Math.abs(term) > 1e-17 * Math.abs(sum); i += 2) sum += term *= (z * z) / i;
+  return 0.5 - density * sum;
+}
+
+function normalQuantile(tail: number): number {
+  let [low, high] = [0, 40];
+  for (let i = 0; i < 80; i++) {
+    const middle = (low + high) / 2;
+    if (normalTail(middle) > tail) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+export interface RankTest {
+  /** Pairs in which the value after is the larger one; a tie counts one half. */
+  u: number;
+  /** Two-sided p-value. */
+  p: number;
+  exact: boolean;
+}
+
+/**
+ * Mann–Whitney (Wilcoxon) rank-sum test of two samples (Ann. Math. Statist. 18, 1947). Up to 50 values together p is exact
+ * by the permutation distribution of the midranks, so ties are exact too; beyond, the normal approximation with correction
+ * for ties and continuity.
+ */
+export function mannWhitney(before: readonly number[], after: readonly number[]): RankTest {
+  const [n, m] = [before.length, after.length];
+  const { ranks, ties } = doubledRanks([...before, ...after]);
+  const sumAfter = ranks.slice(n).reduce((sum, rank) => sum + rank, 0);
+  const u = sumAfter / 2 - (m * (m + 1)) / 2;
+  const total = n + m;
+  if (total <= EXACT_LIMIT) {
+    const [size, sum] = m <= n ? [m, sumAfter] : [n, total * (total + 1) - sumAfter];
+    const expected = size * (total + 1);
+    const distance = Math.abs(sum - expected);
+    let extreme = 0;
+    sumCounts(ranks, size).forEach((ways, at) => {
+      if (Math.abs(at - expected) >= distance) extreme += ways;
+    });
+    return { u, p: Math.min(1, extreme / choose(total, size)), exact: true };
+  }
+  const tied = ties.reduce((sum, size) => sum + size ** 3 - size, 0);
+  const variance = ((n * m) / 12) * (total + 1 - tied / (total * (total - 1)));
+  const distance = Math.max(0, Math.abs(u - (n * m) / 2) - 0.5);
+  return { u, p: variance === 0 ? 1 : Math.min(1, 2 * normalTail(distance / Math.sqrt(variance))), exact: false };
+}
+
+/** The smallest two-sided p-value that samples of these sizes can give. */
+export function smallestP(n: number, m: number): number {
+  return Math.min(1, 2 / choose(n + m, n));
+}
+
+/**
+ * How many of the n × m ordered pairs to leave out at each end for a confidence interval of at least 1 - alpha that
+ * inverts the rank test (Hodges and Lehmann, 1963; Moses). 0 when the samples are too small for any interval.
+ */
+function pairsOutside(n: number, m: number, alpha: number): number {
+  if (n + m > EXACT_LIMIT) {
+    const spread = Math.sqrt((n * m * (n + m + 1)) / 12);
+    return Math.max(0, Math.floor((n * m) / 2 - normalQuantile(alpha / 2) * spread));
+  }
+  const size = Math.min(n, m);
+  const ways = sumCounts(
+    Array.from({ length: n + m }, (_, i) => i + 1),
+    size,
+  );
+  const all = choose(n + m, size);
+  let cumulated = 0;
+  let outside = 0;
+  for (let sum = (size * (size + 1)) / 2; sum < ways.length; sum++) {
+    cumulated += ways[sum];
+    if (cumulated > (alpha / 2) * all) break;
+    outside++;
+  }
+  return outside;
+}
+
+/** The change from one sample to another: a Hodges–Lehmann estimate with its confidence interval. */
+export interface Effect {
+  estimate: number;
+  lower: number;
+  upper: number;
+}
+
+function effect(points: number[], lows: number[], highs: number[], n: number, m: number, alpha: number): Effect {
+  const outside = pairsOutside(n, m, alpha);
+  const ascending = (values: number[]): number[] => values.sort((a, b) => a - b);
+  return {
+    estimate: median(points),
+    lower: outside === 0 ? -Infinity : ascending(lows)[outside - 1],
+    upper: outside === 0 ? Infinity : ascending(highs)[n * m - outside],
+  };
+}
+
+/** After minus before: the median of all differences, with an interval of at least 1 - alpha. */
+export function differenceEffect(before: readonly number[], after: readonly number[], alpha: number): Effect {
+  const pairs = before.flatMap((x) => after.map((y) => y - x));
+  return effect(pairs, [...pairs], [...pairs], before.length, after.length, alpha);
+}
+
+/**
+ * After over before: the median of all ratios, with an interval of at least 1 - alpha. It is the shift estimate on
+ * logarithms without taking any, so that readings of zero keep their place: 0 over something is 0, something over 0 is
+ * infinite, and 0 over 0, which may be any ratio, counts as the lowest for the lower end, the highest for the upper end
+ * and as 1 for the estimate. Values must not be negative.
+ */
+export function ratioEffect(before: readonly number[], after: readonly number[], alpha: number): Effect {
+  if ([...before, ...after].every((value) => value === 0)) return { estimate: 1, lower: 1, upper: 1 };
+  const pairs = (unknown: number): number[] =>
+    before.flatMap((x) => after.map((y) => (x === 0 && y === 0 ? unknown : y / x)));
+  const { estimate, lower, upper } = effect(pairs(1), pairs(0), pairs(Infinity), before.length, after.length, alpha);
+  return { estimate, lower: Math.max(0, lower), upper };
+}
+
+/** p-values corrected for their number (Holm, Scand. J. Statist. 6, 1979), in the order given. */
+export function holm(pValues: readonly number[]): number[] {
+  const order = [...pValues.keys()].sort((a, b) => pValues[a] - pValues[b]);
+  const corrected = new Array<number>(pValues.length);
+  let floor = 0;
+  order.forEach((at, rank) => {
+    floor = Math.min(1, Math.max(floor, pValues[at] * (pValues.length - rank)));
+    corrected[at] = floor;
+  });
+  return corrected;
+}
