@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,21 +125,29 @@ static napi_value map_anonymous(napi_env env, napi_callback_info info) {
   return memory_result(env, "memory", -1, address, size);
 }
 
-// mapShared(path, bytes) → {handle, buffer, created, bytes}. A file of the caller's own (0600), made if it is not
-// there. bytes 0 maps what is there.
+// The file that is there, or a new one. Who loses the race to make it takes the winner's.
+static int open_shared(const char *path, bool make, bool *created) {
+  for (;;) {
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 || errno != ENOENT || !make) return fd;
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    *created = fd >= 0;
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+}
+
+// mapShared(path, bytes) → {handle, buffer, created}. A file of the caller's own (0600), made if it is not there.
+// One that is there keeps its size; bytes 0 maps only such a one (ENOENT while it is missing or still empty).
 static napi_value map_shared(napi_env env, napi_callback_info info) {
   napi_value argv[2];
-  char path[PORT_NAME_MAX];
+  char path[PATH_MAX];
   int64_t bytes;
   if (!get_args(env, info, 2, argv) || !get_string(env, argv[0], path, sizeof path, "path") ||
       !get_i64(env, argv[1], &bytes, "bytes"))
     return NULL;
+  if (bytes < 0) return throw_argument(env, "bytes: expected 0 or more");
   bool created = false;
-  int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0 && errno == ENOENT && bytes > 0) {
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    created = fd >= 0;
-  }
+  int fd = open_shared(path, bytes > 0, &created);
   if (fd < 0) return throw_errno(env, errno, "open", path);
   struct stat st;
   int error = 0;
@@ -155,7 +164,7 @@ static napi_value map_shared(napi_env env, napi_callback_info info) {
     syscall = "ftruncate";
     if (ftruncate(fd, (off_t)bytes) != 0) error = errno;
   }
-  if (error == 0 && st.st_size <= 0) error = ENODATA;
+  if (error == 0 && st.st_size <= 0) error = ENOENT;
   void *address = MAP_FAILED;
   if (error == 0) {
     syscall = "mmap";
@@ -192,7 +201,7 @@ static void lock_close(napi_env env, handle *h) {
 // one process exclude each other too, and the kernel drops it when its owner dies.
 static napi_value lock_file(napi_env env, napi_callback_info info) {
   napi_value argv[1];
-  char path[PORT_NAME_MAX];
+  char path[PATH_MAX];
   if (!get_args(env, info, 1, argv) || !get_string(env, argv[0], path, sizeof path, "path")) return NULL;
   int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return throw_errno(env, errno, "open", path);

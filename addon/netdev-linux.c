@@ -87,7 +87,7 @@ static void read_link_message(const struct nlmsghdr *message, netdev_info *info)
   const struct ifinfomsg *link = NLMSG_DATA(message);
   info->up = (link->ifi_flags & IFF_UP) != 0;
   info->running = (link->ifi_flags & IFF_RUNNING) != 0;
-  info->link = info->up && info->running;
+  info->link = info->up && info->running; // where the driver does not tell its carrier
   int left = (int)IFLA_PAYLOAD(message);
   for (const struct rtattr *a = IFLA_RTA(link); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
     const size_t bytes = RTA_PAYLOAD(a);
@@ -105,6 +105,9 @@ static void read_link_message(const struct nlmsghdr *message, netdev_info *info)
       break;
     case IFLA_NUM_TX_QUEUES:
       info->tx_queues = word;
+      break;
+    case IFLA_CARRIER:
+      if (bytes == 1) info->link = info->up && *(const uint8_t *)RTA_DATA(a) != 0;
       break;
     case IFLA_ADDRESS:
       info->has_mac = bytes == MAC_BYTES;
@@ -156,6 +159,7 @@ int netdev_read(const char *ifname, const char *netns, netdev_info *info, const 
   return error;
 }
 
+// The carrier itself (ETHTOOL_GLINK): IFF_RUNNING follows it up to a second later, when the kernel's link watch runs.
 int netdev_link(const char *ifname, const char *netns, bool *up, const char **call) {
   int fd;
   struct ifreq ifr;
@@ -163,8 +167,9 @@ int netdev_link(const char *ifname, const char *netns, bool *up, const char **ca
   if (error != 0) return error;
   *call = "SIOCGIFFLAGS";
   error = if_ioctl(fd, SIOCGIFFLAGS, ifname, &ifr);
+  const tristate carrier = error == 0 ? ethtool_switch(fd, ifname, ETHTOOL_GLINK) : UNKNOWN;
   close(fd);
-  *up = (ifr.ifr_flags & IFF_UP) != 0 && (ifr.ifr_flags & IFF_RUNNING) != 0;
+  *up = (ifr.ifr_flags & IFF_UP) != 0 && (carrier == UNKNOWN ? (ifr.ifr_flags & IFF_RUNNING) != 0 : carrier == ON);
   return error;
 }
 

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { NetdevNative } from './native-netdev.js';
+import type { NetmapNative } from './native-netmap.js';
 
 /** Memory mapped by the shim. `buffer` is detached by closeMemory(handle). */
 export interface Mapped {
@@ -10,7 +12,7 @@ export interface Mapped {
 }
 
 /** The shim's functions. Those that can fail throw an Error with `code`, `errno`, `syscall` and `port`. */
-export interface Native {
+export interface Native extends NetmapNative, NetdevNative {
   /** One double: where readClock() puts CLOCK_MONOTONIC, in ns. */
   readonly clock: ArrayBuffer;
   readClock(): void;
