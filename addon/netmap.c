@@ -14,8 +14,8 @@
 typedef struct {
   nm_register body;
   char name[NM_NAME_MAX];
-  char extmem[PATH_MAX]; // "" none
-  bool offsets;
+  bool extmem, offsets;
+  char file[PATH_MAX]; // of extmem
   nm_option_extmem extmem_option;
   nm_option_offsets offsets_option;
   void *address; // what mmap() gave, of `bytes`
@@ -67,27 +67,41 @@ static bool is_object(napi_env env, napi_value value) {
   return napi_typeof(env, value, &type) == napi_ok && type == napi_object;
 }
 
+// A property that is an object of its own; false where there is none.
+static bool get_object(napi_env env, napi_value object, const char *key, napi_value *out) {
+  return napi_get_named_property(env, object, key, out) == napi_ok && is_object(env, *out);
+}
+
 static bool get_offsets(napi_env env, napi_value object, request *r) {
   napi_value value;
-  if (napi_get_named_property(env, object, "offsets", &value) != napi_ok || !is_object(env, value)) return true;
+  if (!get_object(env, object, "offsets", &value)) return true;
   r->offsets = true;
   nm_option_offsets *o = &r->offsets_option;
   return get_member(env, value, "max", INT64_MAX, &o->max) &&
          get_member(env, value, "initial", INT64_MAX, &o->initial) && get_u32_member(env, value, "bits", &o->bits);
 }
 
+static bool get_extmem(napi_env env, napi_value object, request *r) {
+  napi_value value, file;
+  if (!get_object(env, object, "extmem", &value)) return true;
+  r->extmem = true;
+  nm_pools *p = &r->extmem_option.pools;
+  return napi_get_named_property(env, value, "file", &file) == napi_ok &&
+         get_string(env, file, r->file, sizeof r->file, "file") && get_u32_member(env, value, "ifNum", &p->if_count) &&
+         get_u32_member(env, value, "ifSize", &p->if_bytes) && get_u32_member(env, value, "ringNum", &p->ring_count) &&
+         get_u32_member(env, value, "ringSize", &p->ring_bytes) &&
+         get_u32_member(env, value, "bufNum", &p->buffer_count) &&
+         get_u32_member(env, value, "bufSize", &p->buffer_bytes);
+}
+
 static bool get_request(napi_env env, napi_value object, request *r) {
   napi_value value;
-  napi_valuetype type;
   if (!is_object(env, object)) {
     throw_argument(env, "request: expected an object");
     return false;
   }
   if (napi_get_named_property(env, object, "name", &value) != napi_ok ||
       !get_string(env, value, r->name, sizeof r->name, "name"))
-    return false;
-  if (napi_get_named_property(env, object, "extmem", &value) == napi_ok && napi_typeof(env, value, &type) == napi_ok &&
-      type != napi_undefined && !get_string(env, value, r->extmem, sizeof r->extmem, "extmem"))
     return false;
   nm_register *b = &r->body;
   return get_u32_member(env, object, "mode", &b->mode) && get_u16_member(env, object, "ringId", &b->ring_id) &&
@@ -96,7 +110,8 @@ static bool get_request(napi_env env, napi_value object, request *r) {
          get_u32_member(env, object, "txSlots", &b->tx_slots) && get_u32_member(env, object, "rxSlots", &b->rx_slots) &&
          get_u16_member(env, object, "txRings", &b->tx_rings) && get_u16_member(env, object, "rxRings", &b->rx_rings) &&
          get_u16_member(env, object, "hostTxRings", &b->host_tx_rings) &&
-         get_u16_member(env, object, "hostRxRings", &b->host_rx_rings) && get_offsets(env, object, r);
+         get_u16_member(env, object, "hostRxRings", &b->host_rx_rings) && get_offsets(env, object, r) &&
+         get_extmem(env, object, r);
 }
 
 // --- Opening, step by step; each returns 0 or an errno and names the call that failed ---
@@ -104,7 +119,7 @@ static bool get_request(napi_env env, napi_value object, request *r) {
 // The caller's own memory: netmap lays its pools into this mapping, and it is the region too.
 static int map_extmem(request *r, const char **call) {
   *call = "open extmem";
-  int fd = open(r->extmem, O_RDWR | O_CLOEXEC);
+  int fd = open(r->file, O_RDWR | O_CLOEXEC);
   if (fd < 0) return errno;
   struct stat st;
   int error = fstat(fd, &st) != 0 ? errno : st.st_size <= 0 ? EINVAL : 0;
@@ -126,7 +141,7 @@ static int register_port(int fd, request *r, const char **call) {
     offsets->type = NM_OPTION_OFFSETS;
     header.options = address_of(offsets);
   }
-  if (r->extmem[0] != '\0') {
+  if (r->extmem) {
     extmem->type = NM_OPTION_EXTMEM;
     r->extmem_option.address = address_of(r->address);
     r->extmem_option.pools.memsize = r->bytes;
@@ -150,19 +165,19 @@ static int register_port(int fd, request *r, const char **call) {
 
 static int open_port(int *fd, request *r, const char **call) {
   int error = 0;
-  if (r->extmem[0] != '\0') error = map_extmem(r, call);
+  if (r->extmem) error = map_extmem(r, call);
   if (error != 0) return error;
   *call = "open " NM_DEVICE;
   *fd = open(NM_DEVICE, O_RDWR | O_CLOEXEC);
   error = *fd < 0 ? errno : register_port(*fd, r, call);
-  if (error == 0 && r->extmem[0] == '\0') {
+  if (error == 0 && !r->extmem) {
     *call = "mmap";
     r->bytes = (size_t)r->body.memsize;
     r->address = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
     if (r->address == MAP_FAILED) error = errno;
   }
   if (error == 0) return 0;
-  if (r->extmem[0] != '\0') munmap(r->address, r->bytes);
+  if (r->extmem) munmap(r->address, r->bytes);
   if (*fd >= 0) close(*fd);
   return error;
 }

@@ -1,3 +1,14 @@
+/** Objects in each pool and bytes of an object; left out, the kernel chooses. */
+export interface NetmapPools {
+  file: string;
+  ifNum?: number;
+  ifSize?: number;
+  ringNum?: number;
+  ringSize?: number;
+  bufNum?: number;
+  bufSize?: number;
+}
+
 /** What to ask of /dev/netmap. Numbers left out are 0: the kernel chooses. */
 export interface NetmapRequest {
   /** nr_name, bare: `eth0`, `eth0{1`, `vale0:a`; 63 bytes at most. */
@@ -16,8 +27,8 @@ export interface NetmapRequest {
   rxRings?: number;
   hostTxRings?: number;
   hostRxRings?: number;
-  /** A file whose memory netmap shall use (hugetlbfs, as a rule); undefined: netmap's own memory. */
-  extmem?: string | undefined;
+  /** A file whose memory netmap shall use (hugetlbfs, as a rule), and how to divide it; absent: netmap's own memory. */
+  extmem?: NetmapPools | undefined;
   /** Data offsets in slots: the largest and the initial one in bytes, and how many bits of ptr hold them (0: all). */
   offsets?: { max: number; initial?: number; bits: number } | undefined;
 }

@@ -12,12 +12,12 @@ const { ENOENT, EACCES, ENXIO, ENOMEM } = constants.errno;
 describe('netmap on this machine', { skip: existsSync('/dev/netmap') && 'it has netmap' }, () => {
   it('says that there is no device', () => {
     assert.equal(native.netmapAvailable(), ENOENT);
-    const missing = { code: 'ENOENT', errno: ENOENT, syscall: 'open /dev/netmap', port: 'eth0' };
-    assert.throws(() => native.netmapOpen({ name: 'eth0', mode: 1 }), {
+    const missing = { code: 'ENOENT', errno: ENOENT, syscall: 'open /dev/netmap', port: 'nm0' };
+    assert.throws(() => native.netmapOpen({ name: 'nm0', mode: 1 }), {
       ...missing,
-      message: 'eth0: open /dev/netmap: No such file or directory (ENOENT)',
+      message: 'nm0: open /dev/netmap: No such file or directory (ENOENT)',
     });
-    assert.throws(() => native.netmapPortInfo('eth0', 0), missing);
+    assert.throws(() => native.netmapPortInfo('nm0', 0), missing);
   });
 });
 
@@ -32,7 +32,7 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
   it('REGISTER is 88 + 56 bytes with every field where netmap has it', () => {
     kernel.run((native) => {
       native.netmapOpen({
-        ...{ name: 'eth1', mode: 4, ringId: 1, flags: 0x800 + 0x20000, memId: 1, extraBufs: 0x10203 },
+        ...{ name: 'nm1', mode: 4, ringId: 1, flags: 0x800 + 0x20000, memId: 1, extraBufs: 0x10203 },
         ...{ txSlots: 0x04030201, rxSlots: 0x08070605, txRings: 0x0a09, rxRings: 0x0c0b },
         ...{ hostTxRings: 0x0e0d, hostRxRings: 0x100f },
       });
@@ -41,7 +41,7 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
     assert.deepEqual(others, []);
     assert.deepEqual(options, []);
     const name = Buffer.alloc(64);
-    name.write('eth1');
+    name.write('nm1');
     // version 14, type 1, reserved 0, name, no options; then an address
     assert.equal(header.length, 88);
     assert.deepEqual(
@@ -84,12 +84,12 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
 
   it('refuses what the structures cannot hold', () => {
     const thrown = kernel.run((native, { attempt }) => [
-      attempt(() => native.netmapOpen({ name: 'eth0', mode: 1, ringId: 65536 })),
-      attempt(() => native.netmapOpen({ name: 'eth0', mode: -1 })),
-      attempt(() => native.netmapOpen({ name: 'eth0', mode: 1, txSlots: 1.5 })),
-      attempt(() => native.netmapOpen({ name: 'eth0', mode: 1, flags: 2 ** 53 })),
+      attempt(() => native.netmapOpen({ name: 'nm0', mode: 1, ringId: 65536 })),
+      attempt(() => native.netmapOpen({ name: 'nm0', mode: -1 })),
+      attempt(() => native.netmapOpen({ name: 'nm0', mode: 1, txSlots: 1.5 })),
+      attempt(() => native.netmapOpen({ name: 'nm0', mode: 1, flags: 2 ** 53 })),
       attempt(() => native.netmapOpen({ name: 'a\0b', mode: 1 })),
-      attempt(() => native.netmapPortInfo('eth0', 65536)),
+      attempt(() => native.netmapPortInfo('nm0', 65536)),
     ]);
     assert.deepEqual(
       thrown.map(({ name, code, message }) => `${name} ${code ?? ''} ${message}`),
@@ -107,7 +107,7 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
 
   it('gives back what the kernel granted, and its memory', () => {
     const { port, words } = kernel.run((native) => {
-      const { buffer, ...port } = native.netmapOpen({ name: 'eth1', mode: 4, ringId: 1, extraBufs: 3 });
+      const { buffer, ...port } = native.netmapOpen({ name: 'nm1', mode: 4, ringId: 1, extraBufs: 3 });
       const i32 = new Int32Array(buffer);
       const nifp = port.offset / 4;
       return {
@@ -130,7 +130,7 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
   });
 
   it('PORT_INFO_GET is 88 + 32 bytes; the geometry comes without opening', () => {
-    const info = kernel.run((native) => [native.netmapPortInfo('eth1', 0), native.netmapPortInfo('', 1)]);
+    const info = kernel.run((native) => [native.netmapPortInfo('nm1', 0), native.netmapPortInfo('', 1)]);
     const shape = { txSlots: 256, rxSlots: 256, txRings: 2, rxRings: 4, hostTxRings: 1, hostRxRings: 1 };
     assert.deepEqual(info[0], { memsize: 343_019_520, memId: 1, ...shape });
     assert.equal(info[1].memsize, 343_019_520);
@@ -143,7 +143,7 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
 
   it('the offsets option: 56 bytes, chained to the header, and the largest offset granted', () => {
     const { max, mask, pointer } = kernel.run((native) => {
-      const port = native.netmapOpen({ name: 'eth0', mode: 1, offsets: { max: 256, initial: 128, bits: 16 } });
+      const port = native.netmapOpen({ name: 'nm0', mode: 1, offsets: { max: 256, initial: 128, bits: 16 } });
       const i32 = new Int32Array(port.buffer);
       const ring = (port.offset + i32[port.offset / 4 + 14]) / 4;
       return { max: port.maxOffset, mask: i32[ring + 14], pointer: i32[ring + 64 + 2] };
@@ -169,8 +169,13 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
     const file = join(folder, 'memory');
     writeFileSync(file, '');
     truncateSync(file, 16 << 20);
-    const port = kernel.run((native, _, extmem) => {
-      const port = native.netmapOpen({ name: 'eth0', mode: 1, extmem, offsets: { max: 64, bits: 8 } });
+    const port = kernel.run((native, _, file) => {
+      const port = native.netmapOpen({
+        name: 'nm0',
+        mode: 1,
+        extmem: { file, ifNum: 3, bufSize: 2048 },
+        offsets: { max: 64, bits: 8 },
+      });
       const { byteLength } = port.buffer;
       const version = new Int32Array(port.buffer)[port.offset / 4 + 4];
       native.netmapClose(port.handle);
@@ -182,7 +187,10 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
     assert.equal(extmem.toString('hex', 8, 24), '01000000' + '00000000' + '0000000000000000');
     assert.notEqual(extmem.readBigUInt64LE(24), 0n, 'the address');
     assert.equal(extmem.readBigUInt64LE(32), 16n << 20n);
-    assert.deepEqual(extmem.subarray(40), Buffer.alloc(56), 'pool sizes are left to netmap');
+    const pools = Buffer.alloc(56);
+    pools.writeUInt32LE(3, 16); // netmap_ifs
+    pools.writeUInt32LE(2048, 52); // bytes of a buffer
+    assert.deepEqual(extmem.subarray(40), pools, 'the rest is left to netmap');
     assert.equal(offsets.readUInt32LE(8), 5);
   });
 
@@ -190,21 +198,21 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
     const small = join(folder, 'small');
     writeFileSync(small, Buffer.alloc(4096));
     const open = (extra: object, env: NodeJS.ProcessEnv = {}) => {
-      const request = { name: 'eth0', mode: 1, ...extra };
+      const request = { name: 'nm0', mode: 1, ...extra };
       const thrown = kernel.run((native, { attempt }, input) => attempt(() => native.netmapOpen(input)), request, env);
       return `${thrown.code ?? ''} ${thrown.syscall ?? ''}`;
     };
     const plain = { NETMAP_KERNEL_PLAIN: '1' };
-    assert.equal(open({ extmem: small }), 'EINVAL NIOCCTRL REGISTER option extmem');
-    assert.equal(open({ extmem: small }, plain), 'EOPNOTSUPP NIOCCTRL REGISTER option extmem');
-    assert.equal(open({ extmem: join(folder, 'none') }), 'ENOENT open extmem');
+    assert.equal(open({ extmem: { file: small } }), 'EINVAL NIOCCTRL REGISTER option extmem');
+    assert.equal(open({ extmem: { file: small } }, plain), 'EOPNOTSUPP NIOCCTRL REGISTER option extmem');
+    assert.equal(open({ extmem: { file: join(folder, 'none') } }), 'ENOENT open extmem');
     assert.equal(open({ offsets: { max: 4096, bits: 16 } }), 'EINVAL NIOCCTRL REGISTER option offsets');
     assert.equal(open({ offsets: { max: 64, bits: 8 } }, plain), 'EOPNOTSUPP NIOCCTRL REGISTER option offsets');
     assert.equal(open({ name: 'none', offsets: { max: 64, bits: 8 } }), 'ENXIO NIOCCTRL REGISTER', 'not the option');
   });
 
   it('errors of the kernel come with code, errno, call and port', () => {
-    const names = ['none', 'lo', 'vale0', 'netmap:eth0', 'eth0-0', 'eth0^'];
+    const names = ['none', 'lo', 'vale0', 'netmap:nm0', 'nm0-0', 'nm0^'];
     const thrown = kernel.run(
       (native, { attempt }, input) => input.map((name) => attempt(() => native.netmapOpen({ name, mode: 1 }))),
       names,
@@ -225,7 +233,7 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
   it('says why the device does not open', () => {
     const open = (errno: number) =>
       kernel.run(
-        (native, { attempt }) => [native.netmapAvailable(), attempt(() => native.netmapPortInfo('eth0', 0)).code],
+        (native, { attempt }) => [native.netmapAvailable(), attempt(() => native.netmapPortInfo('nm0', 0)).code],
         undefined,
         { NETMAP_KERNEL_OPEN: String(errno) },
       );
@@ -242,11 +250,11 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
       async (native, { attempt }) => {
         const { readdirSync } = await import('node:fs');
         const open = () => readdirSync('/proc/self/fd').length;
-        const thrown = attempt(() => native.netmapOpen({ name: 'eth0', mode: 1, flags: 0x800 }));
+        const thrown = attempt(() => native.netmapOpen({ name: 'nm0', mode: 1, flags: 0x800 }));
         const before = open();
         const failed = attempt(() => native.netmapOpen({ name: 'none', mode: 1, flags: 0x800 }));
         // EXCLUSIVE: it fails at the mapping again, not with EBUSY.
-        const failedAgain = attempt(() => native.netmapOpen({ name: 'eth0', mode: 1, flags: 0x800 }));
+        const failedAgain = attempt(() => native.netmapOpen({ name: 'nm0', mode: 1, flags: 0x800 }));
         const left = open() - before;
         return [thrown.code, thrown.syscall, failed.syscall, failedAgain.syscall, left];
       },
@@ -258,7 +266,7 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
 
   it('close detaches, unmaps and closes: an exclusive port opens again, stale views and handles are harmless', () => {
     const result = kernel.run((native, { attempt }) => {
-      const request = { name: 'eth0', mode: 1, flags: 0x800 };
+      const request = { name: 'nm0', mode: 1, flags: 0x800 };
       const first = native.netmapOpen(request);
       const view = new Int32Array(first.buffer);
       const busy = attempt(() => native.netmapOpen(request)).code;
@@ -312,7 +320,7 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
 
   it('a bad head: the sync returns 0 and the ring is reset, poll says POLLERR', () => {
     const result = kernel.run((native) => {
-      const port = native.netmapOpen({ name: 'eth0', mode: 1 });
+      const port = native.netmapOpen({ name: 'nm0', mode: 1 });
       const i32 = new Int32Array(port.buffer);
       const tx = (port.offset + i32[port.offset / 4 + 14]) / 4;
       i32[tx + 5] = i32[tx + 6] = 300;
@@ -332,14 +340,14 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
       const worker = new Worker(
         `import('node:worker_threads').then(async ({ parentPort, workerData }) => {
           const { native } = await import(workerData);
-          native.netmapOpen({ name: 'eth0', mode: 1, flags: 0x800 });
+          native.netmapOpen({ name: 'nm0', mode: 1, flags: 0x800 });
           parentPort.postMessage('open');
           setInterval(() => {}, 1000);
         });`,
         { eval: true, workerData: nativeUrl },
       );
       await new Promise((resolve) => worker.once('message', resolve));
-      const request = { name: 'eth0', mode: 1, flags: 0x800 };
+      const request = { name: 'nm0', mode: 1, flags: 0x800 };
       const during = attempt(() => native.netmapOpen(request)).code;
       await worker.terminate();
       return [during, native.netmapOpen(request).memId];

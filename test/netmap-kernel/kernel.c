@@ -308,7 +308,8 @@ static uint32_t or_default(uint64_t asked, uint32_t fallback, uint32_t max) {
   return asked == 0 ? fallback : asked > max ? max : (uint32_t)asked;
 }
 
-// The interfaces of this machine: eth0 (one ring pair), eth1 (2 tx, 4 rx), veth0, and VALE ports and pipes by name.
+// The interfaces of this machine: nm0 (one ring pair), nm1 (2 tx, 4 rx), nm2 (1,024 slots), and VALE ports and pipes by
+// name.
 static int describe(const char *name, const uint8_t *body, bool info, port *p, bool *nic) {
   const size_t slots = info ? 8 : 16, rings = info ? 16 : 24; // where the two bodies keep them
   const char *brace = strpbrk(name, "{}"), *colon = strchr(name, ':');
@@ -318,17 +319,17 @@ static int describe(const char *name, const uint8_t *body, bool info, port *p, b
   if (strcmp(name, "lo") == 0) return EINVAL;
   if (strncmp(name, "vale", 4) == 0) {
     if (colon == NULL) return ENOMEM;
-  } else if (brace == NULL || strncmp(name, "eth", 3) == 0) {
+  } else if (brace == NULL || strncmp(name, "nm", 2) == 0) {
     *nic = true;
-    if (strncmp(name, "eth1", 4) == 0) {
+    if (strncmp(name, "nm1", 3) == 0) {
       p->tx = 2;
       p->rx = 4;
-    } else if (strncmp(name, "veth0", 5) == 0) {
+    } else if (strncmp(name, "nm2", 3) == 0) {
       p->tx_slots = p->rx_slots = 1024;
-    } else if (strncmp(name, "eth0", 4) != 0) {
+    } else if (strncmp(name, "nm0", 3) != 0) {
       return ENXIO;
     }
-    if (brace == NULL && name[strspn(name, "vetho01")] != '\0') return ENXIO; // not a bare name
+    if (brace == NULL && name[3] != '\0') return ENXIO; // not a bare name
     if (brace == NULL) return 0;
   }
   p->tx_slots = or_default(get(body, slots, 4), 1024, SLOTS_MAX);
