@@ -150,7 +150,7 @@ function makeExchange(
       tm[txHead] = t;
       tm[txCur] = t;
       counters[FRAMES] += moved - fragments;
-      counters[BYTES] += bytes;
+      counters[BYTES] += bytes >>> 0; // unsigned: the largest ring of the largest buffers holds less than 2^32
       counters[SLOTS] += moved;
       counters[BATCHES]++;
     }

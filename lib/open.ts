@@ -1,11 +1,13 @@
 import { Memory } from './memory.js';
 import { parsePortSpec, type PortSpec } from './portspec.js';
-import type { Needs, Port, Prepared } from './port.js';
-
+import type { Needs, Port, PortOptions, Prepared } from './port.js';
+import { prepareSim } from './ports/sim.js';
 import { UsageError } from './errors.js';
 
-function prepare(spec: PortSpec): Prepared {
+function prepare(spec: PortSpec, options: PortOptions): Prepared {
   switch (spec.kind) {
+    case 'sim':
+      return prepareSim(spec, options);
     default:
       throw new UsageError(`${spec.text}: no such port kind here`);
   }
@@ -16,8 +18,8 @@ function prepare(spec: PortSpec): Prepared {
  * If one fails, those already open are closed again.
  * @throws UsageError for a name that says nothing, PortError when a port cannot be opened
  */
-export function openPorts(names: readonly (string | PortSpec)[]): Port[] {
-  const prepared = names.map((name) => prepare(typeof name === 'string' ? parsePortSpec(name) : name));
+export function openPorts(names: readonly (string | PortSpec)[], options: PortOptions = {}): Port[] {
+  const prepared = names.map((name) => prepare(typeof name === 'string' ? parsePortSpec(name) : name, options));
   const memories = shareMemories(prepared);
   const ports: Port[] = [];
   try {
@@ -32,8 +34,8 @@ export function openPorts(names: readonly (string | PortSpec)[]): Port[] {
 }
 
 /** Opens one port alone. */
-export function openPort(name: string | PortSpec): Port {
-  return openPorts([name])[0];
+export function openPort(name: string | PortSpec, options: PortOptions = {}): Port {
+  return openPorts([name], options)[0];
 }
 
 /** One memory for all ports with the same size of buffers. */

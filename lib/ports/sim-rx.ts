@@ -1,0 +1,242 @@
+import { MOREFRAG, SLOT_PTR } from '../abi.js';
+import { Kring } from '../kring.js';
+import type { Ring } from '../ring.js';
+import type { SimSpec } from '../spec/sim.js';
+import { FCS_BYTES, WIRE_OVERHEAD_BYTES } from '../units.js';
+import { stampFrame } from './sim-frame.js';
+import { fillFor, type Fill } from './sim-rings.js';
+
+/** Frames of the receiving side of one ring, since opening. */
+export interface Arrivals {
+  /** Frames that arrived at the port. */
+  offered: number;
+  /** Of these, frames that found too few free slots. */
+  missed: number;
+  /** Of these, frames lost on purpose (`drop=`). */
+  dropped: number;
+}
+
+/**
+ * The receiving side of one simulated ring: frames arrive by the clock, take free slots, and become visible at once
+ * or at the next moderation tick. A frame that finds no room is lost, as on a NIC; its sequence number is used up.
+ */
+export class SimRx implements Arrivals {
+  offered = 0;
+  missed = 0;
+  dropped = 0;
+  /** Slots given to the user with length zero (`skip=`). */
+  zeroSlots = 0;
+  /** Arrivals stopped for want of a usable buffer: slots the user handed back with an index outside the region. */
+  badSlots = 0;
+
+  readonly kring: Kring;
+  readonly #tag: number;
+  /** Where a frame of several slots is put together. */
+  readonly #scratch: Int32Array;
+  readonly #scratchBytes: Uint8Array;
+  readonly #fill: Fill;
+  readonly #spec: SimSpec;
+  readonly #most: number;
+  /** Lengths of the frames without FCS, in the order in which they repeat. */
+  readonly #lengths: Int32Array;
+  /** ns from each frame to the next one of this ring, as offered. */
+  readonly #gaps: Float64Array;
+  readonly #plain: boolean;
+  #next: number;
+  #turn = 0;
+  /** Next slot a frame goes to; slots [visible, fill) hold frames not yet shown. */
+  #fillSlot = 0;
+  #visible = 0;
+  /** Slots the ring may fill. */
+  #free: number;
+  /** Consumed by the user but not refilled yet (`budget=`). */
+  #unfilled = 0;
+  #sinceSkip = 0;
+  #seq = 0;
+  #random: number;
+
+  /**
+   * @param ring   the ring
+   * @param rings  rings of the port: frames come to them in turn, each gets its share of the rate
+   * @param tag    what the stamps of this ring's frames say
+   */
+  constructor(ring: Ring, spec: SimSpec, rings: number, tag: number) {
+    this.kring = new Kring(ring);
+    this.#spec = spec;
+    this.#fill = fillFor(ring, tag, spec.check);
+    this.#tag = tag;
+    this.#free = ring.numSlots - 1;
+    this.#most = spec.count === 0 ? Infinity : Math.ceil((spec.count - (tag & 0xff)) / rings);
+    const sizes = interleave(spec.size);
+    this.#lengths = Int32Array.from(sizes, (size) => size - FCS_BYTES);
+    const nsPerByte = spec.load > 0 ? (8e9 / spec.rate) * (rings / spec.load) : Infinity;
+    this.#gaps = Float64Array.from(sizes, (size) => (size + WIRE_OVERHEAD_BYTES) * nsPerByte);
+    // The first frame is there when its last bit is: rings are served in turn.
+    this.#next = spec.rate === Infinity ? 0 : (this.#gaps[0] * ((tag & 0xff) + 1)) / rings;
+    this.#plain =
+      sizes.length === 1 && spec.frags <= 1 && this.#lengths[0] <= ring.bufSize && spec.skip === 0 && spec.drop === 0;
+    this.#random = spec.seed + tag;
+    this.#scratch = new Int32Array(Math.ceil(Math.max(...this.#lengths) / 4));
+    this.#scratchBytes = new Uint8Array(this.#scratch.buffer);
+  }
+
+  get ended(): boolean {
+    return this.offered >= this.#most && this.#visible === this.#fillSlot;
+  }
+
+  /**
+   * One rxsync at link time `t`.
+   * @param tick link time of the latest moderation tick, not after `t`
+   */
+  sync(t: number, tick: number): void {
+    const { ring } = this.kring;
+    // What arrived until now found the slots that were free until now.
+    if (this.#spec.itr > 0) {
+      this.#arrive(tick);
+      this.#visible = this.#fillSlot;
+      this.#arrive(t);
+    }
+    const head = this.kring.begin();
+    let consumed = head - this.kring.hwcur;
+    if (consumed < 0) consumed += ring.numSlots;
+    this.kring.hwcur = head;
+    if (this.#spec.itr === 0) this.#arrive(t);
+    this.#unfilled += consumed;
+    const refill = this.#spec.budget > 0 ? Math.min(this.#unfilled, this.#spec.budget) : this.#unfilled;
+    this.#unfilled -= refill;
+    this.#free += refill;
+    if (this.#spec.itr === 0) {
+      if (this.#spec.rate === Infinity) this.#arrive(t);
+      this.#visible = this.#fillSlot;
+    }
+    this.kring.publish(this.#visible);
+  }
+
+  /** Frames that arrive until `t`. */
+  #arrive(t: number): void {
+    if (this.#spec.rate === Infinity) {
+      this.#arriveUnlimited();
+      return;
+    }
+    if (this.#plain) {
+      const gap = this.#gaps[0];
+      const due = Math.min(Math.floor((t - this.#next) / gap) + 1, this.#most - this.offered);
+      if (!(due > 0)) return; // also when the load is 0 and the gap infinite
+      this.#next += due * gap;
+      this.#arrivePlain(due);
+      return;
+    }
+    while (this.#next <= t && this.offered < this.#most) {
+      this.#next += this.#gaps[this.#turn];
+      this.#arriveOne();
+    }
+  }
+
+  /** rate=max: as many as there is room for; nothing is ever missed. */
+  #arriveUnlimited(): void {
+    if (this.#spec.load === 0) return;
+    if (this.#plain) {
+      const due = Math.min(this.#free, this.#most - this.offered);
+      if (due > 0) this.#arrivePlain(due);
+      return;
+    }
+    // A frame that finds no room waits, instead of being missed: try while the largest fits.
+    while (this.#free >= this.#largest && this.offered < this.#most) this.#arriveOne();
+  }
+
+  get #largest(): number {
+    let slots = 1;
+    for (const len of this.#lengths) slots = Math.max(slots, this.#slotsOf(len));
+    return slots + (this.#spec.skip > 0 ? Math.ceil(slots / Math.max(1, this.#spec.skip - 1)) + 1 : 0);
+  }
+
+  /** `n` single-slot frames of one length. */
+  #arrivePlain(n: number): void {
+    const fits = Math.min(n, this.#free);
+    const { numSlots } = this.kring.ring;
+    let filled = this.#fill(this.#fillSlot, fits, this.#seq, this.#lengths[0]);
+    if (filled < fits) {
+      this.badSlots++;
+      this.#repair((this.#fillSlot + filled) % numSlots);
+      filled++; // the slot is passed over: length 0
+    }
+    this.#free -= filled;
+    this.#fillSlot = (this.#fillSlot + filled) % numSlots;
+    this.offered += n;
+    this.missed += n - filled;
+    this.#seq = (this.#seq + n) | 0;
+  }
+
+  /** A slot whose buffer index is not the region's: shown with length zero, so that nobody reads it. */
+  #repair(slot: number): void {
+    this.kring.ring.setLenFlags(slot, 0);
+  }
+
+  #slotsOf(len: number): number {
+    return Math.max(Math.ceil(len / this.kring.ring.bufSize), this.#spec.frags, 1);
+  }
+
+  /** One frame of any kind: several slots, skipped slots, loss on purpose. */
+  #arriveOne(): void {
+    const { ring } = this.kring;
+    const len = this.#lengths[this.#turn];
+    this.#turn = this.#turn + 1 === this.#lengths.length ? 0 : this.#turn + 1;
+    const seq = this.#seq;
+    this.#seq = (this.#seq + 1) | 0;
+    this.offered++;
+    if (this.#spec.drop > 0 && this.#chance() < this.#spec.drop) {
+      this.dropped++;
+      return;
+    }
+    const slots = this.#slotsOf(len);
+    const piece = Math.ceil(len / slots);
+    if (this.#spec.check) stampFrame(this.#scratch, len, this.#tag, seq);
+    let slot = this.#fillSlot;
+    let used = 0;
+    for (let done = 0; done < len;) {
+      if (used === this.#free) {
+        this.missed++; // nothing was shown: the slots stay free
+        return;
+      }
+      used++;
+      if (this.#spec.skip > 0 && ++this.#sinceSkip === this.#spec.skip) {
+        this.#sinceSkip = 0;
+        this.zeroSlots++;
+        ring.setLenFlags(slot, 0, done > 0 ? MOREFRAG : 0);
+      } else {
+        const bytes = Math.min(piece, len - done);
+        ring.i32[ring.slotWord(slot) + SLOT_PTR] = 0;
+        ring.setLenFlags(slot, bytes, done + bytes < len ? MOREFRAG : 0);
+        if (this.#spec.check && ring.slotValid(slot)) {
+          ring.u8.set(this.#scratchBytes.subarray(done, done + bytes), ring.dataStart(slot));
+        }
+        done += bytes;
+      }
+      slot = ring.after(slot);
+    }
+    this.#fillSlot = slot;
+    this.#free -= used;
+  }
+
+  /** xorshift32: repeatable for a seed. */
+  #chance(): number {
+    let x = this.#random | 0 || 1;
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    this.#random = x;
+    return (x >>> 0) / 0x1_0000_0000;
+  }
+}
+
+/** A mix as one repeating sequence in which every size comes as evenly as its weight allows. */
+function interleave(mix: SimSpec['size']): number[] {
+  const total = mix.reduce((sum, { weight }) => sum + weight, 0);
+  const due = mix.map(() => 0);
+  return Array.from({ length: total }, () => {
+    mix.forEach(({ weight }, i) => (due[i] += weight));
+    const pick = due.indexOf(Math.max(...due));
+    due[pick] -= total;
+    return mix[pick].size;
+  });
+}

@@ -1,0 +1,122 @@
+import { LEN_MASK, MOREFRAG, SLOT_LEN_FLAGS } from '../abi.js';
+import { Kring } from '../kring.js';
+import type { Ring } from '../ring.js';
+import type { SequenceCheck } from './sim-check.js';
+import { judgeFrame, SEQ_WORD, TAG_WORD } from './sim-frame.js';
+import { drainFor, SENT_BYTES, UNTIL, WIRE_FREE, type Drain } from './sim-rings.js';
+
+/** The wire that all tx rings of a port share. */
+export class SimWire {
+  /** See WIRE_FREE, UNTIL, SENT_BYTES. */
+  readonly state = new Float64Array(4);
+
+  constructor(
+    /** 0: no limit. */
+    readonly nsPerByte: number,
+  ) {}
+}
+
+/** The sending side of one simulated ring: frames leave at line rate, slots come back at once or at the timer. */
+export class SimTx {
+  /** Frames that left. */
+  sent = 0;
+  /** Frames that named no data of the region; they took their slot and nothing else. */
+  badSlots = 0;
+
+  readonly kring: Kring;
+  readonly #drain: Drain;
+  /** First slot whose frame has not left. */
+  #cursor = 0;
+  #scratch = new Int32Array(0);
+  #scratchBytes = new Uint8Array(0);
+
+  constructor(
+    ring: Ring,
+    readonly wire: SimWire,
+    readonly check: SequenceCheck,
+    readonly checked: boolean,
+  ) {
+    this.kring = new Kring(ring);
+    this.#drain = drainFor(ring, wire.state, wire.nsPerByte, checked, check.expected);
+  }
+
+  /** Slots handed over that have not left. */
+  get pending(): number {
+    const n = this.kring.hwcur - this.#cursor;
+    return n < 0 ? n + this.kring.ring.numSlots : n;
+  }
+
+  /** Frames that leave until link time `until`. */
+  depart(until: number): void {
+    const { ring } = this.kring;
+    const { state } = this.wire;
+    state[UNTIL] = until;
+    for (let pending = this.pending; pending > 0; pending = this.pending) {
+      const left = this.#drain(this.#cursor, pending);
+      this.sent += left;
+      this.#cursor = (this.#cursor + left) % ring.numSlots;
+      if (left === pending || !this.#departOne(pending - left, until)) break;
+    }
+  }
+
+  /** Takes what the user handed over at link time `t`; a wire that was idle starts with it. */
+  take(t: number): void {
+    const idle = this.pending === 0;
+    const head = this.kring.begin();
+    if (head === this.kring.hwcur) return;
+    this.kring.hwcur = head;
+    if (idle && this.wire.state[WIRE_FREE] < t) this.wire.state[WIRE_FREE] = t;
+  }
+
+  /** Gives slots back whose frames have left. */
+  release(): void {
+    const { ring } = this.kring;
+    this.kring.publish(this.#cursor === 0 ? ring.numSlots - 1 : this.#cursor - 1);
+  }
+
+  /** The frame at the cursor, of any kind. False: its time has not come, or its end is not there. */
+  #departOne(pending: number, until: number): boolean {
+    const { ring } = this.kring;
+    const { state, nsPerByte } = this.wire;
+    let slots = 0;
+    let bytes = 0;
+    let valid = true;
+    for (let i = this.#cursor, more = true; more; i = ring.after(i)) {
+      if (slots === pending) return false;
+      const lenFlags = ring.i32[ring.slotWord(i) + SLOT_LEN_FLAGS];
+      more = (lenFlags & MOREFRAG) !== 0;
+      bytes += lenFlags & LEN_MASK;
+      valid &&= ring.slotValid(i);
+      slots++;
+    }
+    if (bytes === 0) valid = false;
+    if (valid && nsPerByte !== 0) {
+      const left = state[WIRE_FREE] + (Math.max(bytes, 60) + 24) * nsPerByte;
+      if (left > until) return false;
+      state[WIRE_FREE] = left;
+    }
+    if (valid) {
+      this.sent++;
+      state[SENT_BYTES] += bytes;
+      if (this.checked) this.#judge(slots, bytes);
+    } else this.badSlots += slots;
+    this.#cursor = (this.#cursor + slots) % ring.numSlots;
+    return true;
+  }
+
+  #judge(slots: number, bytes: number): void {
+    const { ring } = this.kring;
+    if (this.#scratchBytes.length < bytes) {
+      this.#scratch = new Int32Array(Math.ceil(bytes / 4));
+      this.#scratchBytes = new Uint8Array(this.#scratch.buffer);
+    }
+    let at = 0;
+    for (let k = 0, i = this.#cursor; k < slots; k++, i = ring.after(i)) {
+      this.#scratchBytes.set(ring.data(i), at);
+      at += ring.len(i);
+    }
+    const verdict = judgeFrame(this.#scratch, bytes);
+    if (verdict === 'good') this.check.arrived(this.#scratch[TAG_WORD] >>> 16, this.#scratch[SEQ_WORD]);
+    else this.check[verdict]++;
+  }
+}
