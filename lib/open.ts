@@ -1,11 +1,14 @@
 import { Memory } from './memory.js';
 import { parsePortSpec, type PortSpec } from './portspec.js';
 import type { Needs, Port, PortOptions, Prepared } from './port.js';
+import { prepareNetmap } from './ports/netmap.js';
 import { prepareSim } from './ports/sim.js';
 import { UsageError } from './errors.js';
 
 function prepare(spec: PortSpec, options: PortOptions): Prepared {
   switch (spec.kind) {
+    case 'netmap':
+      return prepareNetmap(spec, options);
     case 'sim':
       return prepareSim(spec, options);
     default:

@@ -49,12 +49,13 @@ export class NetmapKernel {
 
   /**
    * Calls `body` in a child, with the addon, what helps there, and `input` (sent as JSON). `body` is sent as text: it
-   * must not use anything else from outside. Its result comes back as JSON.
+   * must not use anything else from outside. Its result comes back as JSON. `prefix` is a command that runs the child.
    */
   run<T, I = undefined>(
     body: (native: Native, help: Help, input: I) => T | Promise<T>,
     input?: I,
     env: NodeJS.ProcessEnv = {},
+    prefix: readonly string[] = [],
   ): T {
     const script = `
       import { native } from ${JSON.stringify(nativeUrl)};
@@ -66,7 +67,8 @@ export class NetmapKernel {
       const result = await (${body.toString()})(native, help, ${JSON.stringify(input)});
       process.stdout.write(JSON.stringify(result ?? null));`;
     rmSync(this.#log, { force: true });
-    const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    const [command, ...args] = [...prefix, process.execPath, '--input-type=module', '-e', script];
+    const child = spawnSync(command, args, {
       encoding: 'utf8',
       env: { ...process.env, ...env, LD_PRELOAD: this.#library, NETMAP_KERNEL_LOG: this.#log },
     });
