@@ -1,0 +1,95 @@
+import type { Bridge } from './bridge.js';
+import {
+  BUSY_NS,
+  BUSY_TURNS,
+  LATEST_NS,
+  SAMPLED_NS,
+  STARTED_NS,
+  SYSTEM_NS,
+  TURNS,
+  USER_NS,
+  type Control,
+} from './control.js';
+import { native, now } from './native.js';
+import { StallWatch } from './stall.js';
+import { PollWait, type WaitMode } from './wait.js';
+
+export interface LoopOptions {
+  wait: WaitMode;
+  /** Ends after this many nanoseconds; 0: never. */
+  ns: number;
+  /** Something a person should know, while the loop runs. */
+  say(sentence: string): void;
+  /** Asked for by the main thread: the ports' own statistics are to be sent. */
+  report(): void;
+}
+
+/** Why a loop ended. */
+export type EndReason = 'stopped' | 'ended' | 'frames' | 'time';
+
+/** Turns between two looks at the clock, the flags and the limits. One turn is a microsecond or so. */
+const LOOK_EVERY = 64;
+/** ns between two looks at what is slow to find out: stalled rings, ended sources. */
+const SLOW_LOOK_NS = 1e6;
+/** ns that frames still in the tx rings are given to leave once the loop was asked to end. */
+const FLUSH_NS = 1e9;
+
+/** Runs a bridge until it is asked to stop, its sources end, or a limit is reached. */
+export function runLoop(bridge: Bridge, control: Control, options: LoopOptions): EndReason {
+  const { run } = control;
+  const wait = options.wait === 'poll' ? new PollWait(bridge) : undefined;
+  const stalls = new StallWatch(bridge);
+  const usage = new Float64Array(4);
+  native.threadUsage(usage);
+  const [user0, system0] = usage;
+  const started = now();
+  run[STARTED_NS] = started;
+  let slowLook = started;
+  let turns = 0;
+  let busyTurns = 0;
+  let reason: EndReason | undefined;
+
+  const look = (t: number): EndReason | undefined => {
+    run[TURNS] = turns;
+    run[BUSY_TURNS] = busyTurns;
+    run[LATEST_NS] = t;
+    if (control.stopping) return 'stopped';
+    if (options.ns > 0 && t - started >= options.ns) return 'time';
+    if (bridge.limitReached) return 'frames';
+    if (t - slowLook < SLOW_LOOK_NS) return undefined;
+    slowLook = t;
+    native.threadUsage(usage);
+    run[USER_NS] = usage[0] - user0;
+    run[SYSTEM_NS] = usage[1] - system0;
+    for (const sentence of stalls.look(t)) options.say(sentence);
+    if (control.takeReport()) options.report();
+    return bridge.finished() ? 'ended' : undefined;
+  };
+
+  while (reason === undefined) {
+    for (let i = 1; ; i++) {
+      // One turn in LOOK_EVERY is timed: a sample of how much of the thread's time moves frames.
+      const timed = i === LOOK_EVERY;
+      const t0 = timed ? now() : 0;
+      const moved = bridge.turn();
+      turns++;
+      if (moved > 0) busyTurns++;
+      if (timed) {
+        const ns = now() - t0;
+        run[SAMPLED_NS] += ns;
+        if (moved > 0) run[BUSY_NS] += ns;
+        break;
+      }
+      if (moved === 0 && wait !== undefined) {
+        wait.wait();
+        break;
+      }
+    }
+    reason = look(now());
+  }
+
+  for (const deadline = now() + FLUSH_NS; !bridge.flush() && now() < deadline;) native.sleepNs(1000);
+  bridge.countUnsent();
+  look(now());
+  return reason;
+}

@@ -1,0 +1,132 @@
+/** The forwarding thread: opens the ports, waits for their links, runs the loop, and tells the main thread. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Bridge, hostSide, nicSide } from './bridge.js';
+import { Control } from './control.js';
+import { UsageError } from './errors.js';
+import { runLoop, type EndReason } from './loop.js';
+import { native, now } from './native.js';
+import { openPorts } from './open.js';
+import type { Port } from './port.js';
+import type { WaitMode } from './wait.js';
+
+/** What the main thread asks for; plain data. */
+export interface WorkerJob {
+  shared: SharedArrayBuffer;
+  /** Two port names, or one: that port and its host stack. */
+  names: readonly string[];
+  /** With one port: send what it receives back out of it, instead of bridging it to its host stack. */
+  loop: boolean;
+  burst: number;
+  copy: boolean;
+  oneWay: boolean;
+  promisc: boolean;
+  /** Seconds to wait for the links; undefined: 4 for ports with a link. */
+  linkWait: number | undefined;
+  wait: WaitMode;
+  frames: number;
+  seconds: number;
+  /** CPU to run on; -1: any. */
+  cpu: number;
+}
+
+/** What a port looks like from outside the thread. */
+export interface PortInfo {
+  name: string;
+  driver: string;
+  region: string;
+  txRings: number;
+  rxRings: number;
+  txSlots: number;
+  rxSlots: number;
+  bufSize: number;
+  notes: readonly string[];
+}
+
+export type WorkerMessage =
+  | { type: 'open'; ports: PortInfo[]; zeroCopy: boolean }
+  | { type: 'running' }
+  | { type: 'say'; sentence: string }
+  | { type: 'stats'; stats: Record<string, number>[] }
+  | { type: 'end'; reason: EndReason; stats: Record<string, number>[] }
+  | { type: 'fail'; usage: boolean; message: string; port: string; code?: string };
+
+/** Links take up to this long to come up after a NIC entered netmap mode; upstream's tools wait as long. */
+const LINK_WAIT_S = 4;
+
+function info(port: Port): PortInfo {
+  const [tx] = [...port.tx, ...port.hostTx];
+  const [rx] = [...port.rx, ...port.hostRx];
+  return {
+    name: port.name,
+    driver: port.driver,
+    region: port.region.id,
+    txRings: port.tx.length,
+    rxRings: port.rx.length,
+    txSlots: (tx as typeof tx | undefined)?.numSlots ?? 0,
+    rxSlots: (rx as typeof rx | undefined)?.numSlots ?? 0,
+    bufSize: ((tx as typeof tx | undefined) ?? rx).bufSize,
+    notes: port.notes,
+  };
+}
+
+function waitForLinks(ports: readonly Port[], job: WorkerJob, control: Control): void {
+  const linked = ports.filter((port) => port.hasLink);
+  const deadline = now() + (job.linkWait ?? LINK_WAIT_S) * 1e9;
+  while (!control.stopping && now() < deadline && linked.some((port) => !port.linkUp())) native.sleepNs(10e6);
+  for (const port of linked) {
+    if (!port.linkUp())
+      send({ type: 'say', sentence: `${port.name}: the link is down; forwarding starts all the same` });
+  }
+}
+
+function send(message: WorkerMessage): void {
+  parentPort!.postMessage(message);
+}
+
+function work(job: WorkerJob): void {
+  if (job.cpu >= 0) native.pin(job.cpu);
+  const control = new Control(job.shared);
+  const ports = openPorts(job.names, { promisc: job.promisc });
+  try {
+    const [a, b] = ports as [Port, Port | undefined];
+    let other = nicSide(b ?? a);
+    if (ports.length === 1 && !job.loop) {
+      other = hostSide(a);
+      if (other.rx.length === 0)
+        throw new UsageError(
+          `${a.name} has no host stack to be bridged to; name a second port, or loop it back with -L`,
+        );
+    }
+    const bridge = new Bridge(nicSide(a), other, {
+      burst: job.burst,
+      copy: job.copy,
+      oneWay: job.oneWay || job.loop,
+      frames: job.frames,
+      counters: control.counters,
+    });
+    const stats = (): Record<string, number>[] => ports.map((port) => port.stats());
+    send({ type: 'open', ports: ports.map(info), zeroCopy: bridge.zeroCopy });
+    waitForLinks(ports, job, control);
+    send({ type: 'running' });
+    const reason = runLoop(bridge, control, {
+      wait: job.wait,
+      ns: job.seconds * 1e9,
+      say: (sentence) => {
+        send({ type: 'say', sentence });
+      },
+      report: () => {
+        send({ type: 'stats', stats: stats() });
+      },
+    });
+    send({ type: 'end', reason, stats: stats() });
+  } finally {
+    for (const port of ports) port.close();
+  }
+}
+
+try {
+  work(workerData as WorkerJob);
+} catch (error) {
+  const { message, code, port = '' } = error as Error & { code?: string; port?: string };
+  send({ type: 'fail', usage: error instanceof UsageError, message, port, ...(code === undefined ? {} : { code }) });
+}
