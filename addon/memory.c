@@ -16,6 +16,10 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
+#ifndef MAP_NORESERVE // FreeBSD never reserves
+#define MAP_NORESERVE 0
+#endif
+
 struct mapping {
   void *address;
   size_t bytes;

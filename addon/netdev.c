@@ -2,8 +2,13 @@
 #include "netdev.h"
 #include "common.h"
 
-#include <errno.h>
+#include <sys/types.h>
+
+#include <sys/socket.h>
+
 #include <net/if.h>
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

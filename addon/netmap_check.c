@@ -3,10 +3,14 @@
 
 #ifdef __has_include
 #if __has_include(<net/netmap.h>)
-#include <net/if.h>
-#include <net/netmap.h>
-#include <sys/time.h>
 #include <sys/types.h>
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <net/if.h>
+
+#include <net/netmap.h>
 
 // An older header has another API: the kernel that comes with it accepts ours or refuses it at run time.
 #if NETMAP_API == NM_API

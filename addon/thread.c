@@ -9,8 +9,9 @@
 #ifdef __linux__
 #include <sched.h>
 #elif defined(__FreeBSD__)
-#include <sys/cpuset.h>
 #include <sys/param.h>
+
+#include <sys/cpuset.h> // after param.h: cpuset(2)
 #endif
 
 #define POLL_MAX 256
