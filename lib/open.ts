@@ -3,6 +3,7 @@ import { parsePortSpec, type PortSpec } from './portspec.js';
 import type { Needs, Port, PortOptions, Prepared } from './port.js';
 import { prepareNetmap } from './ports/netmap.js';
 import { prepareSim } from './ports/sim.js';
+import { prepareXdp } from './ports/xdp.js';
 import { UsageError } from './errors.js';
 
 function prepare(spec: PortSpec, options: PortOptions): Prepared {
@@ -11,6 +12,8 @@ function prepare(spec: PortSpec, options: PortOptions): Prepared {
       return prepareNetmap(spec, options);
     case 'sim':
       return prepareSim(spec, options);
+    case 'xdp':
+      return prepareXdp(spec, options);
     default:
       throw new UsageError(`${spec.text}: no such port kind here`);
   }

@@ -51,13 +51,21 @@ async function complete(ns: Namespace, command: string, args: string[]): Promise
 export async function ping(
   ns: Namespace,
   to: string,
-  options: { count?: number; bytes?: number; flood?: boolean; dontFragment?: boolean; deadline?: number } = {},
+  options: {
+    count?: number;
+    bytes?: number;
+    flood?: boolean;
+    dontFragment?: boolean;
+    deadline?: number;
+    /** Further options of ping, such as -b. */
+    more?: string[];
+  } = {},
 ): Promise<{ sent: number; received: number; duplicates: number }> {
   const args = ['-n', '-q', '-c', String(options.count ?? 1), '-s', String(options.bytes ?? 56)];
   args.push('-w', String(options.deadline ?? 60));
   if (options.flood === true) args.push('-f');
   if (options.dontFragment === true) args.push('-M', 'do');
-  const { stdout, stderr } = await complete(ns, 'ping', [...args, to]);
+  const { stdout, stderr } = await complete(ns, 'ping', [...args, ...(options.more ?? []), to]);
   const counts = /(\d+) packets transmitted, (\d+) received/.exec(stdout);
   if (counts === null) throw new Error(`ping ${to}: ${stdout}${stderr}`);
   const duplicates = Number(/\+(\d+) duplicates/.exec(stdout)?.[1] ?? 0);
@@ -134,13 +142,14 @@ export async function iperf3(
   from: Namespace,
   at: Namespace,
   address: string,
-  options: { seconds?: number; reverse?: boolean; udp?: string; streams?: number } = {},
+  options: { seconds?: number; reverse?: boolean; udp?: boolean; rate?: string; streams?: number } = {},
 ): Promise<Iperf> {
   const server = at.spawn('iperf3', ['-s', '-1', '--forceflush'], { stdio: ['ignore', 'pipe', 'pipe'] });
   await says(server, /listening on/);
   const args = ['-c', address, '-J', '-t', String(options.seconds ?? 10), '-P', String(options.streams ?? 1)];
   if (options.reverse === true) args.push('-R');
-  if (options.udp !== undefined) args.push('-u', '-b', options.udp);
+  if (options.udp === true) args.push('-u');
+  if (options.rate !== undefined) args.push('-b', options.rate);
   const { stdout } = await complete(from, 'iperf3', args);
   server.kill('SIGKILL');
   const report = JSON.parse(stdout) as IperfReport;

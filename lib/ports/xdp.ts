@@ -1,0 +1,273 @@
+import { PortError } from '../errors.js';
+import { Kring } from '../kring.js';
+import type { Memory, RingPlan } from '../memory.js';
+import { now } from '../native.js';
+import type { Port, PortOptions, Prepared } from '../port.js';
+import type { XdpSpec } from '../portspec.js';
+import type { Region } from '../region.js';
+import type { Ring } from '../ring.js';
+import { attach, type Attachment } from './xdp-attach.js';
+import { withRemedy } from './xdp-errors.js';
+import { xdp, type NetdevInfo } from './xdp-native.js';
+import { xdpNotes } from './xdp-notes.js';
+import { redirectProgram } from './xdp-program.js';
+import { XdpQueue } from './xdp-queue.js';
+import { openSocket, type XdpSocket } from './xdp-socket.js';
+
+/** XDP_PACKET_HEADROOM of linux/bpf.h: received data starts this far into its buffer. */
+const HEADROOM = 256;
+/** Bytes beside the MTU that a frame may have: Ethernet header and two VLAN tags. */
+const L2_BYTES = 14 + 2 * 4;
+/** ns between two looks at an interface that brings nothing. */
+const LOOK_NS = 100e6;
+
+const ENXIO = 6;
+const ENETDOWN = 100;
+
+/** What is known about a port before there is memory for it. */
+interface XdpPlan {
+  spec: XdpSpec;
+  netns: string;
+  info: NetdevInfo;
+  queues: readonly number[];
+  rings: RingPlan;
+  /** The MTU needs frames of several buffers. */
+  multiBuffer: boolean;
+  promisc: boolean;
+}
+
+/**
+ * Prepares a Linux interface behind AF_XDP sockets, one for each queue.
+ * @throws PortError when the interface is not there or lacks a queue that was asked for
+ */
+export function prepareXdp(spec: XdpSpec, options: PortOptions): Prepared {
+  const netns = spec.netns ?? '';
+  let info: NetdevInfo;
+  try {
+    info = xdp.netdevInfo(spec.ifname, netns);
+  } catch (error) {
+    throw withRemedy(error, { port: spec.text, ifname: spec.ifname, netns });
+  }
+  const queues = chooseQueues(spec, info);
+  const slots = queues.map(() => spec.slots);
+  const plan: XdpPlan = {
+    spec,
+    netns,
+    info,
+    queues,
+    // One buffer more for every entry of the fill rings, which are kept full.
+    rings: { tx: slots, rx: slots, extraBuffers: queues.length * spec.slots },
+    multiBuffer: info.mtu + L2_BYTES > spec.frame - HEADROOM,
+    promisc: options.promisc ?? true,
+  };
+  return {
+    needs: { plan: plan.rings, bufSize: spec.frame, offsetMask: spec.frame - 1 },
+    open: (memory) => new XdpPort(plan, memory!),
+  };
+}
+
+/** A socket takes a queue both ways, so only those that exist both ways can be opened. */
+function chooseQueues(spec: XdpSpec, info: NetdevInfo): number[] {
+  const rx = info.rxQueues ?? 1;
+  const tx = info.txQueues ?? rx;
+  const { first, last } = spec.queues === 'all' ? { first: 0, last: rx - 1 } : spec.queues;
+  if (last >= Math.min(rx, tx)) {
+    const remedy =
+      last < rx
+        ? `make them equal with ethtool -L, or choose @queue=0:${tx - 1} and lose what arrives on the others`
+        : `queues are counted from 0, see: ethtool -l ${spec.ifname}`;
+    throw new PortError(
+      `${spec.text}: cannot open queue ${last}: ${spec.ifname} has ${rx} rx and ${tx} tx queues; ${remedy}`,
+      spec.text,
+    );
+  }
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}
+
+/** A Linux interface: one AF_XDP socket, one rx and one tx ring for each of its queues. */
+export class XdpPort implements Port {
+  readonly driver = 'xdp';
+  readonly name: string;
+  readonly region: Region;
+  readonly tx: readonly Ring[];
+  readonly rx: readonly Ring[];
+  readonly hostTx: readonly Ring[] = [];
+  readonly hostRx: readonly Ring[] = [];
+  readonly notes: readonly string[];
+  readonly napNs = 0;
+  readonly hasLink = true;
+  readonly queues: XdpQueue[] = [];
+  readonly #sockets: XdpSocket[] = [];
+  readonly #ifname: string;
+  readonly #netns: string;
+  #attachment: Attachment | undefined;
+  #map = -1;
+  #promisc = -1;
+  /** When the interface was last looked at, ns. */
+  #looked = now();
+  #closed = false;
+
+  /** @throws PortError with the cause and the remedy */
+  constructor(
+    plan: XdpPlan,
+    readonly memory: Memory,
+  ) {
+    this.name = plan.spec.text;
+    this.#ifname = plan.spec.ifname;
+    this.#netns = plan.netns;
+    this.region = memory.region;
+    const { tx, rx, extra } = memory.carve(plan.rings);
+    this.tx = tx;
+    this.rx = rx;
+    try {
+      this.notes = this.#open(plan, extra);
+    } catch (error) {
+      this.close();
+      throw withRemedy(error, {
+        port: this.name,
+        ifname: this.#ifname,
+        netns: this.#netns,
+        queue: plan.queues[this.queues.length] ?? 0,
+        bytes: memory.bufCount * memory.bufSize,
+        mtu: plan.info.mtu,
+        multiBuffer: plan.multiBuffer,
+      });
+    }
+  }
+
+  #open(plan: XdpPlan, extra: Int32Array): string[] {
+    const { spec, netns, queues, info } = plan;
+    xdp.raiseMemlock();
+    for (const [i, queue] of queues.entries()) {
+      const socket = openSocket(
+        {
+          port: spec.text,
+          netns,
+          ifindex: info.index,
+          queue,
+          copy: spec.copy,
+          multiBuffer: plan.multiBuffer,
+          entries: spec.slots,
+          busyPoll: spec.busyPoll,
+        },
+        this.memory,
+        this.#sockets[0],
+      );
+      this.#sockets.push(socket);
+      const spare = extra.subarray(i * spec.slots, (i + 1) * spec.slots);
+      this.queues.push(new XdpQueue(new Kring(this.rx[i]), new Kring(this.tx[i]), socket, spare));
+    }
+    const map = xdp.bpfXskMap(spec.text, queues.at(-1)! + 1);
+    this.#map = map.handle;
+    for (const [i, queue] of queues.entries()) xdp.bpfMapSet(map.handle, queue, this.#sockets[i].handle);
+    this.#attachment = attach(
+      { text: spec.text, ifindex: info.index, netns },
+      redirectProgram(map.fd),
+      spec.mode,
+      plan.multiBuffer,
+    );
+    // After the program: drivers reset the device when one is attached.
+    if (plan.promisc) this.#promisc = xdp.netdevPromiscOpen(spec.ifname, netns);
+    return xdpNotes(spec, info, queues, this.#sockets[0], this.#attachment.mode);
+  }
+
+  txsync(): void {
+    for (const queue of this.queues) {
+      queue.txsync();
+      if (queue.error !== 0) this.#trouble(queue);
+    }
+  }
+
+  rxsync(): void {
+    let received = 0;
+    for (const queue of this.queues) received += queue.rxsync();
+    // No call fails while nothing is sent, so a silent interface is looked at now and then.
+    if (received === 0) this.#look();
+  }
+
+  /** Down: frames wait in the tx ring until it is up again. Gone: nothing can come any more. */
+  #trouble(queue: XdpQueue): void {
+    if (queue.error === ENXIO) throw this.#gone();
+    if (queue.error === ENETDOWN) this.#look();
+  }
+
+  #look(): void {
+    const time = now();
+    if (time - this.#looked < LOOK_NS) return;
+    this.#looked = time;
+    this.linkUp();
+  }
+
+  #gone(): PortError {
+    return new PortError(
+      `${this.name}: the interface ${this.#ifname} is gone: it was deleted, or moved to another network namespace`,
+      this.name,
+      { code: 'ENODEV' },
+    );
+  }
+
+  get fds(): readonly number[] {
+    return this.#sockets.map((socket) => socket.fd);
+  }
+
+  /** @throws PortError when the interface is gone */
+  linkUp(): boolean {
+    try {
+      return xdp.netdevLink(this.#ifname, this.#netns);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENODEV' || code === 'ENOENT') throw this.#gone();
+      throw error;
+    }
+  }
+
+  ended(): boolean {
+    return false;
+  }
+
+  txPending(): number {
+    return this.queues.reduce((sum, queue) => sum + queue.inFlight, 0);
+  }
+
+  /**
+   * Sums over the queues. The kernel's (XDP_STATISTICS, descriptors): `rx_dropped` (too long, or no buffer),
+   * `rx_invalid_descs`, `tx_invalid_descs`, `rx_ring_full`, `rx_fill_ring_empty_descs`, `tx_ring_empty_descs`.
+   * Our own: `tx_refused` frames that no socket could send, `corrupt` descriptors that named no buffer,
+   * `wakeups` calls made to wake the kernel, `reinits` rings put back because the user broke netmap's rules.
+   */
+  stats(): Record<string, number> {
+    const names = [
+      'rx_dropped',
+      'rx_invalid_descs',
+      'tx_invalid_descs',
+      'rx_ring_full',
+      'rx_fill_ring_empty_descs',
+      'tx_ring_empty_descs',
+    ];
+    const sum: Record<string, number> = {};
+    const add = (name: string, value: number) => {
+      sum[name] = (sum[name] ?? 0) + value;
+    };
+    const kernel = new Float64Array(names.length);
+    for (const [i, queue] of this.queues.entries()) {
+      xdp.xdpStatistics(this.#sockets[i].handle, kernel);
+      for (const [k, name] of names.entries()) add(name, kernel[k]);
+      queue.reclaim(kernel[names.indexOf('tx_invalid_descs')]);
+      add('tx_refused', queue.txRefused);
+      add('corrupt', queue.corrupt);
+      add('wakeups', queue.wakeups);
+      add('reinits', queue.rx.reinits + queue.tx.reinits);
+    }
+    return sum;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#promisc >= 0) xdp.netdevPromiscClose(this.#promisc);
+    this.#attachment?.close();
+    if (this.#map >= 0) xdp.bpfClose(this.#map);
+    for (const socket of this.#sockets) socket.close();
+    this.memory.release();
+  }
+}
