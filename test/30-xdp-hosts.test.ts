@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { InProcessBridge } from './lab/bridge.js';
 import { Lab, run, skipWithoutLab, type Namespace } from './lab/lab.js';
 import { Capture, iperf3, ping, tcpreplay } from './lab/traffic.js';
@@ -135,11 +135,6 @@ describe('xdp: two hosts across the bridge', { skip: skipWithoutLab() }, () => {
       net = hosts({ silent: true });
       bridge = new InProcessBridge(...portNames(net));
     });
-    afterEach(() =>
-      bridge.pause().then(() => {
-        bridge.start();
-      }),
-    );
     after(async () => {
       await bridge.close();
       net.lab.close();
@@ -179,9 +174,9 @@ describe('xdp: two hosts across the bridge', { skip: skipWithoutLab() }, () => {
       const source = join(folder, 'tagged.pcap');
       const frames: Buffer[] = [];
       for (const tags of [[0x8100], [0x88a8, 0x8100], [0x8100, 0x8100]])
-        for (const payload of [46, 47, 100, 512, 1000, 1492, 1495, 1496, 1500]) {
-          // Linux lets a frame have one tag beyond the MTU; the second counts as payload.
-          if (payload + 4 * (tags.length - 1) > 1500) continue;
+        for (const payload of [46, 47, 100, 512, 1000, 1491, 1492, 1496, 1500]) {
+          // A raw socket lets one 802.1Q tag stand beside the MTU; all others count as payload.
+          if (payload + 4 * tags.length > 1500 + (tags[0] === 0x8100 ? 4 : 0)) continue;
           const header = Buffer.from('020000000002020000000001', 'hex');
           const tagged = tags.flatMap((tpid, i) => [tpid >> 8, tpid & 255, 0xa0 + i, 7 + i]);
           const data = Buffer.from(Array.from({ length: payload }, (_, i) => (i * 31 + payload) & 255));
