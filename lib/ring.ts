@@ -90,10 +90,13 @@ export class Ring {
     return this.i32[this.base + RING_FLAGS] | 0;
   }
 
-  /** Slots the user owns: frames' slots to read (rx) or room to write (tx). */
+  /** Slots the user owns: frames' slots to read (rx) or room to write (tx). None while head or tail is no slot's. */
   get space(): number {
-    const n = this.tail - this.head;
-    return n < 0 ? n + this.numSlots : n;
+    const { head, tail, numSlots } = this;
+    // Unsigned: refuses negative values too. tail is the port's word, and a pipe's peer can write both.
+    if (head >>> 0 >= numSlots || tail >>> 0 >= numSlots) return 0;
+    const n = tail - head;
+    return n < 0 ? n + numSlots : n;
   }
 
   /** The slot `n` after slot `i`; `n` at most one turn of the ring. */
@@ -118,7 +121,7 @@ export class Ring {
     return this.slot0 + i * SLOT_WORDS;
   }
   bufIdx(i: number): number {
-    return this.i32[this.slotWord(i) + SLOT_BUF_IDX];
+    return this.i32[this.slotWord(i) + SLOT_BUF_IDX] | 0;
   }
   /** Bytes of frame data in slot `i`, without FCS. */
   len(i: number): number {
@@ -130,7 +133,8 @@ export class Ring {
   }
   /** Offset of the data in slot `i`'s buffer, in bytes. */
   offset(i: number): number {
-    return this.i32[this.slotWord(i) + SLOT_PTR] & this.offsetMask;
+    // Unsigned: netmap's widest mask keeps the sign bit.
+    return (this.i32[this.slotWord(i) + SLOT_PTR] & this.offsetMask) >>> 0;
   }
   /** Sets length (bytes) and flags (already in the upper half) of slot `i`. */
   setLenFlags(i: number, len: number, flags = 0): void {
@@ -145,9 +149,10 @@ export class Ring {
   dataStart(i: number): number {
     return this.bufBase + this.bufIdx(i) * this.bufSize + this.offset(i);
   }
-  /** The bytes of slot `i`; a new view, so not for the hot loop. Empty when the slot is corrupt. */
+  /** The bytes of slot `i`; a new view, so not for the hot loop. Empty when the slot is corrupt or the port closed. */
   data(i: number): Uint8Array {
+    if (!this.slotValid(i)) return new Uint8Array();
     const start = this.dataStart(i);
-    return this.slotValid(i) ? this.u8.subarray(start, start + this.len(i)) : this.u8.subarray(0, 0);
+    return this.u8.subarray(start, start + this.len(i));
   }
 }
