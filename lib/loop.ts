@@ -10,6 +10,7 @@ import {
   USER_NS,
   type Control,
 } from './control.js';
+import { LinkWatch } from './link-watch.js';
 import { native, now } from './native.js';
 import { StallWatch } from './stall.js';
 import { PollWait, type WaitMode } from './wait.js';
@@ -43,6 +44,7 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
   native.threadUsage(usage);
   const [user0, system0] = usage;
   const started = now();
+  const links = new LinkWatch(bridge, started);
   run[STARTED_NS] = started;
   let slowLook = started;
   let turns = 0;
@@ -61,7 +63,7 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     native.threadUsage(usage);
     run[USER_NS] = usage[0] - user0;
     run[SYSTEM_NS] = usage[1] - system0;
-    for (const sentence of stalls.look(t)) options.say(sentence);
+    for (const sentence of [...links.look(t), ...stalls.look(t)]) options.say(sentence);
     if (control.takeReport()) options.report();
     return bridge.finished() ? 'ended' : undefined;
   };

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { NetdevNative } from './native-netdev.js';
 import type { NetmapNative } from './native-netmap.js';
+import type { XdpNative } from './native-xdp.js';
 
 /** Memory mapped by the shim. `buffer` is detached by closeMemory(handle). */
 export interface Mapped {
@@ -12,7 +13,7 @@ export interface Mapped {
 }
 
 /** The shim's functions. Those that can fail throw an Error with `code`, `errno`, `syscall` and `port`. */
-export interface Native extends NetmapNative, NetdevNative {
+export interface Native extends NetmapNative, NetdevNative, XdpNative {
   /** One double: where readClock() puts CLOCK_MONOTONIC, in ns. */
   readonly clock: ArrayBuffer;
   readClock(): void;

@@ -1,4 +1,4 @@
-import { xdp } from './xdp-native.js';
+import { native } from '../native.js';
 
 /** Flags of linux/if_link.h. */
 const XDP_FLAGS_SKB_MODE = 1 << 1;
@@ -30,8 +30,8 @@ export function attach(
   mode: XdpMode | 'auto',
   frags: boolean,
 ): Attachment {
-  const program = xdp.bpfXdpProgram(port.text, instructions, frags ? HAS_FRAGS : 0);
-  const link = (flags: number) => xdp.bpfXdpLink(port.text, program.handle, port.ifindex, flags, port.netns);
+  const program = native.bpfXdpProgram(port.text, instructions, frags ? HAS_FRAGS : 0);
+  const link = (flags: number) => native.bpfXdpLink(port.text, program.handle, port.ifindex, flags, port.netns);
   try {
     if (mode !== 'generic') {
       try {
@@ -39,7 +39,7 @@ export function attach(
         return {
           mode: 'native',
           close: () => {
-            xdp.bpfClose(handle);
+            native.bpfClose(handle);
           },
         };
       } catch (error) {
@@ -50,10 +50,10 @@ export function attach(
     return {
       mode: 'generic',
       close: () => {
-        xdp.bpfClose(handle);
+        native.bpfClose(handle);
       },
     };
   } finally {
-    xdp.bpfClose(program.handle); // the link keeps what it needs
+    native.bpfClose(program.handle); // the link keeps what it needs
   }
 }

@@ -1,6 +1,6 @@
 import type { XdpSpec } from '../portspec.js';
 import type { XdpMode } from './xdp-attach.js';
-import type { NetdevInfo } from './xdp-native.js';
+import type { NetdevInfo } from '../native-netdev.js';
 import type { XdpSocket } from './xdp-socket.js';
 
 /** What a person should know about an AF_XDP port before frames flow: what is in use, and what to set. */

@@ -78,8 +78,8 @@ export class XdpQueue {
     fill.produce(spare.length);
   }
 
-  /** Takes back the slots the user is done with and fills them with what has arrived: how many. */
-  rxsync(): number {
+  /** Takes back the slots the user is done with and fills them with what has arrived. */
+  rxsync(): void {
     const { rx: kring, socket } = this;
     const { fill, rx } = socket;
     const head = kring.begin();
@@ -97,7 +97,6 @@ export class XdpQueue {
       fill.produce(n);
     }
     if (!socket.busyPoll && fill.needsWakeup()) this.#call(socket.wakeRx);
-    return n;
   }
 
   #continues(entry: number): boolean {

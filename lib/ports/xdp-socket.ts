@@ -1,5 +1,5 @@
 import type { Memory } from '../memory.js';
-import { xdp } from './xdp-native.js';
+import { native } from '../native.js';
 import { XdpRing } from './xdp-ring.js';
 
 /** Bind flags of linux/if_xdp.h. */
@@ -67,25 +67,25 @@ export interface XdpSocket {
  * @throws Error of the shim, with the call that failed in `syscall`
  */
 export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | undefined): XdpSocket {
-  const { handle, fd } = xdp.xdpSocket(plan.port, plan.netns);
+  const { handle, fd } = native.xdpSocket(plan.port, plan.netns);
   const close = () => {
-    xdp.xdpClose(handle);
+    native.xdpClose(handle);
   };
   try {
     const { entries } = plan;
     if (first === undefined)
-      xdp.xdpUmem(handle, memory.handle, memory.bufBase, memory.bufCount * memory.bufSize, memory.bufSize);
-    const maps = xdp.xdpRings(handle, entries, entries, entries, entries);
+      native.xdpUmem(handle, memory.handle, memory.bufBase, memory.bufCount * memory.bufSize, memory.bufSize);
+    const maps = native.xdpRings(handle, entries, entries, entries, entries);
     const flags =
       XDP_USE_NEED_WAKEUP |
       (plan.multiBuffer ? XDP_USE_SG : 0) |
       (plan.copy === 'copy' ? XDP_COPY : plan.copy === 'zerocopy' ? XDP_ZEROCOPY : 0);
-    xdp.xdpBind(handle, plan.ifindex, plan.queue, first ? XDP_SHARED_UMEM : flags, first?.handle ?? -1);
-    const zeroCopy = (xdp.xdpOptions(handle) & 1) !== 0;
+    native.xdpBind(handle, plan.ifindex, plan.queue, first ? XDP_SHARED_UMEM : flags, first?.handle ?? -1);
+    const zeroCopy = (native.xdpOptions(handle) & 1) !== 0;
     if (!zeroCopy) {
       // In copy mode every frame is an skb charged to the socket until its receiver lets it go: room for a full ring.
-      xdp.xdpSetOption(handle, SOL_SOCKET, SO_SNDBUFFORCE, entries * (memory.bufSize + SKB_OVERHEAD));
-      xdp.xdpSetOption(handle, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, entries);
+      native.xdpSetOption(handle, SOL_SOCKET, SO_SNDBUFFORCE, entries * (memory.bufSize + SKB_OVERHEAD));
+      native.xdpSetOption(handle, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, entries);
     }
     return {
       handle,
@@ -97,8 +97,8 @@ export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | 
       zeroCopy,
       multiBuffer: plan.multiBuffer,
       busyPoll: plan.busyPoll > 0 && setBusyPoll(handle, plan.busyPoll),
-      wakeRx: () => xdp.xdpWakeRx(handle),
-      wakeTx: () => xdp.xdpWakeTx(handle),
+      wakeRx: () => native.xdpWakeRx(handle),
+      wakeTx: () => native.xdpWakeTx(handle),
       close,
     };
   } catch (error) {
@@ -110,8 +110,8 @@ export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | 
 /** Linux 5.11: the interface is polled by our calls, and its interrupts stay off while they come. */
 function setBusyPoll(handle: number, budget: number): boolean {
   return (
-    xdp.xdpSetOption(handle, SOL_SOCKET, SO_PREFER_BUSY_POLL, 1) === 0 &&
-    xdp.xdpSetOption(handle, SOL_SOCKET, SO_BUSY_POLL, BUSY_POLL_US) === 0 &&
-    xdp.xdpSetOption(handle, SOL_SOCKET, SO_BUSY_POLL_BUDGET, budget) === 0
+    native.xdpSetOption(handle, SOL_SOCKET, SO_PREFER_BUSY_POLL, 1) === 0 &&
+    native.xdpSetOption(handle, SOL_SOCKET, SO_BUSY_POLL, BUSY_POLL_US) === 0 &&
+    native.xdpSetOption(handle, SOL_SOCKET, SO_BUSY_POLL_BUDGET, budget) === 0
   );
 }

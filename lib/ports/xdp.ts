@@ -1,14 +1,14 @@
 import { PortError } from '../errors.js';
 import { Kring } from '../kring.js';
 import type { Memory, RingPlan } from '../memory.js';
-import { now } from '../native.js';
+import { native } from '../native.js';
 import type { Port, PortOptions, Prepared } from '../port.js';
 import type { XdpSpec } from '../portspec.js';
 import type { Region } from '../region.js';
 import type { Ring } from '../ring.js';
 import { attach, type Attachment } from './xdp-attach.js';
 import { withRemedy } from './xdp-errors.js';
-import { xdp, type NetdevInfo } from './xdp-native.js';
+import type { NetdevInfo } from '../native-netdev.js';
 import { xdpNotes } from './xdp-notes.js';
 import { redirectProgram } from './xdp-program.js';
 import { XdpQueue } from './xdp-queue.js';
@@ -18,11 +18,9 @@ import { openSocket, type XdpSocket } from './xdp-socket.js';
 const HEADROOM = 256;
 /** Bytes beside the MTU that a frame may have: Ethernet header and two VLAN tags. */
 const L2_BYTES = 14 + 2 * 4;
-/** ns between two looks at an interface that brings nothing. */
-const LOOK_NS = 100e6;
 
+/** What a socket answers whose interface is gone; one that is only down says ENETDOWN. */
 const ENXIO = 6;
-const ENETDOWN = 100;
 
 /** What is known about a port before there is memory for it. */
 interface XdpPlan {
@@ -44,7 +42,7 @@ export function prepareXdp(spec: XdpSpec, options: PortOptions): Prepared {
   const netns = spec.netns ?? '';
   let info: NetdevInfo;
   try {
-    info = xdp.netdevInfo(spec.ifname, netns);
+    info = native.netdevInfo(spec.ifname, netns);
   } catch (error) {
     throw withRemedy(error, { port: spec.text, ifname: spec.ifname, netns });
   }
@@ -103,8 +101,6 @@ export class XdpPort implements Port {
   #attachment: Attachment | undefined;
   #map = -1;
   #promisc = -1;
-  /** When the interface was last looked at, ns. */
-  #looked = now();
   #closed = false;
 
   /** @throws PortError with the cause and the remedy */
@@ -137,7 +133,7 @@ export class XdpPort implements Port {
 
   #open(plan: XdpPlan, extra: Int32Array): string[] {
     const { spec, netns, queues, info } = plan;
-    xdp.raiseMemlock();
+    native.raiseMemlock();
     for (const [i, queue] of queues.entries()) {
       const socket = openSocket(
         {
@@ -157,9 +153,9 @@ export class XdpPort implements Port {
       const spare = extra.subarray(i * spec.slots, (i + 1) * spec.slots);
       this.queues.push(new XdpQueue(new Kring(this.rx[i]), new Kring(this.tx[i]), socket, spare));
     }
-    const map = xdp.bpfXskMap(spec.text, queues.at(-1)! + 1);
+    const map = native.bpfXskMap(spec.text, queues.at(-1)! + 1);
     this.#map = map.handle;
-    for (const [i, queue] of queues.entries()) xdp.bpfMapSet(map.handle, queue, this.#sockets[i].handle);
+    for (const [i, queue] of queues.entries()) native.bpfMapSet(map.handle, queue, this.#sockets[i].handle);
     this.#attachment = attach(
       { text: spec.text, ifindex: info.index, netns },
       redirectProgram(map.fd),
@@ -167,35 +163,23 @@ export class XdpPort implements Port {
       plan.multiBuffer,
     );
     // After the program: drivers reset the device when one is attached.
-    if (plan.promisc) this.#promisc = xdp.netdevPromiscOpen(spec.ifname, netns);
+    if (plan.promisc) this.#promisc = native.netdevPromiscOpen(spec.ifname, netns);
     return xdpNotes(spec, info, queues, this.#sockets[0], this.#attachment.mode);
   }
 
+  /**
+   * While the interface is down frames wait here and leave when it is up again.
+   * @throws PortError when the interface is gone and there is something to send; linkUp() finds out without
+   */
   txsync(): void {
     for (const queue of this.queues) {
       queue.txsync();
-      if (queue.error !== 0) this.#trouble(queue);
+      if (queue.error === ENXIO) throw this.#gone();
     }
   }
 
   rxsync(): void {
-    let received = 0;
-    for (const queue of this.queues) received += queue.rxsync();
-    // No call fails while nothing is sent, so a silent interface is looked at now and then.
-    if (received === 0) this.#look();
-  }
-
-  /** Down: frames wait in the tx ring until it is up again. Gone: nothing can come any more. */
-  #trouble(queue: XdpQueue): void {
-    if (queue.error === ENXIO) throw this.#gone();
-    if (queue.error === ENETDOWN) this.#look();
-  }
-
-  #look(): void {
-    const time = now();
-    if (time - this.#looked < LOOK_NS) return;
-    this.#looked = time;
-    this.linkUp();
+    for (const queue of this.queues) queue.rxsync();
   }
 
   #gone(): PortError {
@@ -213,7 +197,7 @@ export class XdpPort implements Port {
   /** @throws PortError when the interface is gone */
   linkUp(): boolean {
     try {
-      return xdp.netdevLink(this.#ifname, this.#netns);
+      return native.netdevLink(this.#ifname, this.#netns);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENODEV' || code === 'ENOENT') throw this.#gone();
@@ -250,7 +234,7 @@ export class XdpPort implements Port {
     };
     const kernel = new Float64Array(names.length);
     for (const [i, queue] of this.queues.entries()) {
-      xdp.xdpStatistics(this.#sockets[i].handle, kernel);
+      native.xdpStatistics(this.#sockets[i].handle, kernel);
       for (const [k, name] of names.entries()) add(name, kernel[k]);
       queue.reclaim(kernel[names.indexOf('tx_invalid_descs')]);
       add('tx_refused', queue.txRefused);
@@ -264,9 +248,9 @@ export class XdpPort implements Port {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (this.#promisc >= 0) xdp.netdevPromiscClose(this.#promisc);
+    if (this.#promisc >= 0) native.netdevPromiscClose(this.#promisc);
     this.#attachment?.close();
-    if (this.#map >= 0) xdp.bpfClose(this.#map);
+    if (this.#map >= 0) native.bpfClose(this.#map);
     for (const socket of this.#sockets) socket.close();
     this.memory.release();
   }

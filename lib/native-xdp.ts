@@ -1,32 +1,14 @@
-import { native } from '../native.js';
-import type { XdpRingMap } from './xdp-ring.js';
+import type { XdpRingMap } from './ports/xdp-ring.js';
 
 /** A handle of the shim, and its descriptor for poll(). */
-export interface Opened {
+export interface HandleAndFd {
   handle: number;
   fd: number;
 }
 
-/** What netdevInfo tells; what the driver does not say is null. */
-export interface NetdevInfo {
-  index: number;
-  /** Bytes of L3 payload. */
-  mtu: number;
-  flags: { up: boolean; running: boolean; promisc: boolean };
-  link: 'up' | 'down';
-  driver: string | null;
-  rxQueues: number | null;
-  txQueues: number | null;
-  offloads: Record<'rxChecksum' | 'txChecksum' | 'tso' | 'gso' | 'gro' | 'lro' | 'rxVlan' | 'txVlan', boolean | null>;
-}
-
 /** The shim's functions for AF_XDP and BPF; addon/xdp.c says what each does. Off Linux all throw ENOSYS. */
 export interface XdpNative {
-  netdevInfo(ifname: string, netns: string): NetdevInfo;
-  netdevLink(ifname: string, netns: string): boolean;
-  netdevPromiscOpen(ifname: string, netns: string): number;
-  netdevPromiscClose(handle: number): void;
-  xdpSocket(port: string, netns: string): Opened;
+  xdpSocket(port: string, netns: string): HandleAndFd;
   xdpClose(socket: number): void;
   xdpUmem(socket: number, memory: number, offset: number, bytes: number, frameSize: number): void;
   xdpRings(
@@ -50,11 +32,9 @@ export interface XdpNative {
   xdpWakeTx(socket: number): number;
   /** Bytes that may be locked now; -1 without limit. */
   raiseMemlock(): number;
-  bpfXskMap(port: string, entries: number): Opened;
+  bpfXskMap(port: string, entries: number): HandleAndFd;
   bpfMapSet(map: number, queue: number, socket: number): void;
-  bpfXdpProgram(port: string, instructions: Int32Array, flags: number): Opened;
-  bpfXdpLink(port: string, program: number, ifindex: number, flags: number, netns: string): Opened;
+  bpfXdpProgram(port: string, instructions: Int32Array, flags: number): HandleAndFd;
+  bpfXdpLink(port: string, program: number, ifindex: number, flags: number, netns: string): HandleAndFd;
   bpfClose(object: number): void;
 }
-
-export const xdp = native as unknown as XdpNative;
