@@ -47,13 +47,8 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
   const links = new LinkWatch(bridge, started);
   run[STARTED_NS] = started;
   let slowLook = started;
-  let turns = 0;
-  let busyTurns = 0;
-  let reason: EndReason | undefined;
 
   const look = (t: number): EndReason | undefined => {
-    run[TURNS] = turns;
-    run[BUSY_TURNS] = busyTurns;
     run[LATEST_NS] = t;
     if (control.stopping) return 'stopped';
     if (options.ns > 0 && t - started >= options.ns) return 'time';
@@ -68,13 +63,33 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     return bridge.finished() ? 'ended' : undefined;
   };
 
-  while (reason === undefined) {
-    for (let i = 1; ; i++) {
+  const reason = spin(bridge, run, wait, look);
+
+  for (const deadline = now() + FLUSH_NS; !bridge.flush() && now() < deadline;) native.sleepNs(1000);
+  bridge.countUnsent();
+  look(now());
+  return reason;
+}
+
+/**
+ * Turns the bridge until `look`, called with the time every few turns, gives a result.
+ * @param run  TURNS, BUSY_TURNS, SAMPLED_NS and BUSY_NS are added to
+ * @param wait how to wait after a turn that moved nothing; absent: spin on
+ */
+export function spin<Result>(
+  bridge: Bridge,
+  run: Float64Array,
+  wait: PollWait | undefined,
+  look: (t: number) => Result | undefined,
+): Result {
+  for (;;) {
+    let busyTurns = 0;
+    let i = 1;
+    for (; ; i++) {
       // One turn in LOOK_EVERY is timed: a sample of how much of the thread's time moves frames.
       const timed = i === LOOK_EVERY;
       const t0 = timed ? now() : 0;
       const moved = bridge.turn();
-      turns++;
       if (moved > 0) busyTurns++;
       if (timed) {
         const ns = now() - t0;
@@ -87,11 +102,9 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
         break;
       }
     }
-    reason = look(now());
+    run[TURNS] += i;
+    run[BUSY_TURNS] += busyTurns;
+    const result = look(now());
+    if (result !== undefined) return result;
   }
-
-  for (const deadline = now() + FLUSH_NS; !bridge.flush() && now() < deadline;) native.sleepNs(1000);
-  bridge.countUnsent();
-  look(now());
-  return reason;
 }

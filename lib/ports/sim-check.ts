@@ -50,4 +50,12 @@ export class SequenceCheck {
     }
     this.duplicates++;
   }
+
+  /** `tag`'s source stands still and every frame has had time to come: those before `next` that did not are lost. */
+  settle(tag: number, next: number): void {
+    const missing = (next - this.expected[tag]) | 0;
+    if (missing <= 0) return;
+    this.lost += missing;
+    this.expected[tag] = next;
+  }
 }

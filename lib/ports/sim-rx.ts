@@ -51,6 +51,7 @@ export class SimRx implements Arrivals {
   #free: number;
   /** Consumed by the user but not refilled yet (`budget=`). */
   #unfilled = 0;
+  #paused = false;
   #sinceSkip = 0;
   #seq = 0;
   #random: number;
@@ -78,6 +79,24 @@ export class SimRx implements Arrivals {
     this.#random = spec.seed + tag;
     this.#scratch = new Int32Array(Math.ceil(Math.max(...this.#lengths) / 4));
     this.#scratchBytes = new Uint8Array(this.#scratch.buffer);
+  }
+
+  /** Stamp of this ring's frames. */
+  get tag(): number {
+    return this.#tag;
+  }
+  /** Sequence number the next frame gets. */
+  get nextSeq(): number {
+    return this.#seq;
+  }
+
+  /** Nothing arrives from now on, until resume(). */
+  pause(): void {
+    this.#paused = true;
+  }
+  resume(t: number): void {
+    this.#paused = false;
+    this.#next = t + this.#gaps[this.#turn];
   }
 
   get ended(): boolean {
@@ -114,6 +133,7 @@ export class SimRx implements Arrivals {
 
   /** Frames that arrive until `t`. */
   #arrive(t: number): void {
+    if (this.#paused) return;
     if (this.#spec.rate === Infinity) {
       this.#arriveUnlimited();
       return;

@@ -40,8 +40,8 @@ export interface SimStats extends Record<string, number> {
 
 let ports = 0;
 
-/** A simulated port. */
-class SimPort implements Port {
+/** A simulated port. Besides what every port does, its link can be quieted, for trials with exact counts. */
+export class SimPort implements Port {
   readonly name: string;
   readonly driver = 'sim';
   readonly region;
@@ -123,6 +123,20 @@ class SimPort implements Port {
 
   txPending(): number {
     return this.#senders.reduce((sum, sender) => sum + sender.pending, 0);
+  }
+
+  /** Nothing arrives from now on. Frames already in the rings go on. */
+  pause(): void {
+    for (const receiver of this.#receivers) receiver.pause();
+  }
+  resume(): void {
+    this.#clock.tick();
+    this.#clock.longestGap = 0;
+    for (const receiver of this.#receivers) receiver.resume(this.#clock.time);
+  }
+  /** Settles the account with `source`, which is paused and whose frames leave here: what has not come is lost. */
+  settle(source: SimPort): void {
+    for (const receiver of source.#receivers) this.#check.settle(receiver.tag, receiver.nextSeq);
   }
 
   stats(): SimStats {
