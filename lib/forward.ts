@@ -51,7 +51,7 @@ function makeExchange(
   const txCur = tx.base + RING_CUR;
   const rxTail = rx.base + RING_TAIL;
   const txTail = tx.base + RING_TAIL;
-  const lastBuffer = rx.bufLimit - 1;
+  const buffers = rx.bufLimit - FIRST_BUFFER;
   const bufSize = rx.bufSize;
   const offsetMask = rx.offsetMask;
   const kept = LEN_MASK | MOREFRAG;
@@ -81,7 +81,7 @@ function makeExchange(
       last = (last - 1) | 0;
     }
     let bytes = 0;
-    let fragments = 0;
+    let flags = 0;
     let left = n;
     while (left > 0) {
       // A run: slots until the first end of either ring.
@@ -96,10 +96,9 @@ function makeExchange(
         const idx = rm[rw] | 0;
         const lenFlags = rm[(rw + 1) | 0] | 0;
         const len = lenFlags & LEN_MASK;
-        let beyond = (bufSize - len) | 0;
-        if (offsetMask !== 0) beyond = (beyond - (rm[(rw + 2) | 0] & offsetMask)) | 0;
-        // One test for all: the sign bit is set when idx < 2, idx > lastBuffer, len = 0 or the data leaves the buffer.
-        if (((idx - FIRST_BUFFER) | (lastBuffer - idx) | (len - 1) | beyond) < 0) break;
+        const most = offsetMask === 0 ? bufSize : (bufSize - (rm[(rw + 2) | 0] & offsetMask)) | 0;
+        // Unsigned, so that one comparison refuses both ends: no such buffer; no data, or more than the buffer holds.
+        if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers || ((len - 1) | 0) >>> 0 >= most) break;
         const spare = tm[tw] | 0;
         tm[tw] = idx;
         tm[(tw + 1) | 0] = (lenFlags & kept) | BUF_CHANGED;
@@ -111,7 +110,7 @@ function makeExchange(
           rm[(rw + 2) | 0] = spareOffset;
         }
         bytes = (bytes + len) | 0;
-        fragments = (fragments + ((lenFlags >>> 21) & 1)) | 0;
+        flags |= lenFlags;
         rw = (rw + 4) | 0;
         tw = (tw + 4) | 0;
       }
@@ -140,11 +139,15 @@ function makeExchange(
         tm[tw + 2] = rm[rw + 2]!;
         rm[rw + 2] = offset;
         bytes -= rm[rw + 1] & LEN_MASK;
-        fragments--;
         moved--;
       }
     }
     if (moved > 0) {
+      let fragments = 0;
+      if ((flags & MOREFRAG) !== 0) {
+        for (let k = 0, i = tm[txHead]; k < moved; k++, i = i + 1 < txSlots ? i + 1 : 0)
+          if ((tm[txSlot0 + (i << 2) + 1] & MOREFRAG) !== 0) fragments++;
+      }
       rm[rxHead] = r;
       rm[rxCur] = r;
       tm[txHead] = t;
