@@ -25,7 +25,7 @@ function makeFill(
   const { slot0, numSlots } = ring;
   const bufBase = ring.bufBase >> 2;
   const bufWords = ring.bufSize >> 2;
-  const lastBuffer = ring.bufLimit - 1;
+  const buffers = ring.bufLimit - FIRST_BUFFER;
   const offsets = ring.offsetMask !== 0;
   const [mac0, mac1, mac2] = MAC_WORDS;
   const tagWord = ETHERTYPE | (tag << 16);
@@ -40,7 +40,7 @@ function makeFill(
       const at = (slot0 + (i << 2)) | 0;
       if (stamp) {
         const idx = w[at] | 0;
-        if (((idx - FIRST_BUFFER) | (lastBuffer - idx)) < 0) return k;
+        if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers) return k;
         const data = (bufBase + Math.imul(idx, bufWords)) | 0;
         const mark = Math.imul(s ^ tagBits, MIX) ^ len;
         w[data] = mac0;
@@ -97,7 +97,7 @@ function makeDrain(
   const { slot0, numSlots, bufSize, offsetMask } = ring;
   const bufBase = ring.bufBase >> 2;
   const bufWords = bufSize >> 2;
-  const lastBuffer = ring.bufLimit - 1;
+  const buffers = ring.bufLimit - FIRST_BUFFER;
 
   return function drain(slot: number, n: number): number {
     const w = words;
@@ -121,7 +121,7 @@ function makeDrain(
       if (check) {
         const idx = w[at] | 0;
         const offset = offsetMask === 0 ? 0 : w[(at + 2) | 0] & offsetMask;
-        if (((idx - FIRST_BUFFER) | (lastBuffer - idx) | (bufSize - len - offset) | (len - STAMP_BYTES)) < 0) break;
+        if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers || len < STAMP_BYTES || len > bufSize - offset) break;
         const data = (bufBase + Math.imul(idx, bufWords) + (offset >> 2)) | 0;
         const tagWord = w[(data + TAG_WORD) | 0] | 0;
         const tag = tagWord >>> 16;
