@@ -201,18 +201,37 @@ static void lock_close(napi_env env, handle *h) {
   close(h->fd);
 }
 
+// Whether `fd` is still the file that `path` names, and our own: the holder of a lock may remove its file, and then
+// the next one makes another.
+static int lock_check(int fd, const char *path, bool *current) {
+  struct stat held, named;
+  if (fstat(fd, &held) != 0) return errno;
+  if (held.st_uid != geteuid()) return EACCES;
+  *current = lstat(path, &named) == 0 && named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+  return 0;
+}
+
 // lock(path) → handle, or throws EBUSY while another holds it. flock() belongs to the open file, so two threads of
-// one process exclude each other too, and the kernel drops it when its owner dies.
+// one process exclude each other too, and the kernel drops it when its owner dies. The file may be removed by
+// whoever holds the lock.
 static napi_value lock_file(napi_env env, napi_callback_info info) {
   napi_value argv[1];
   char path[PATH_MAX];
   if (!get_args(env, info, 1, argv) || !get_string(env, argv[0], path, sizeof path, "path")) return NULL;
-  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return throw_errno(env, errno, "open", path);
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    int error = errno == EWOULDBLOCK ? EBUSY : errno;
-    close(fd);
-    return throw_errno(env, error, "flock", path);
+  int fd;
+  for (bool current = false; !current;) {
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return throw_errno(env, errno, "open", path);
+    const char *syscall = "flock";
+    int error = 0;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      error = errno == EWOULDBLOCK ? EBUSY : errno;
+    } else {
+      syscall = "open";
+      error = lock_check(fd, path, &current);
+    }
+    if (error != 0 || !current) close(fd);
+    if (error != 0) return throw_errno(env, error, syscall, path);
   }
   int32_t id;
   handle *h = handle_new(env, HANDLE_LOCK, path, &id);

@@ -2,6 +2,7 @@ import { Memory } from './memory.js';
 import { parsePortSpec, type PortSpec } from './portspec.js';
 import type { Needs, Port, PortOptions, Prepared } from './port.js';
 import { prepareNetmap } from './ports/netmap.js';
+import { preparePipe } from './ports/pipe.js';
 import { prepareSim } from './ports/sim.js';
 import { prepareXdp } from './ports/xdp.js';
 import { UsageError } from './errors.js';
@@ -10,6 +11,8 @@ function prepare(spec: PortSpec, options: PortOptions): Prepared {
   switch (spec.kind) {
     case 'netmap':
       return prepareNetmap(spec, options);
+    case 'pipe':
+      return preparePipe(spec, options);
     case 'sim':
       return prepareSim(spec, options);
     case 'xdp':
