@@ -57,20 +57,20 @@ export class Histogram {
   readonly #counts = new Float64Array(BUCKETS);
   readonly #state = new Float64Array([0, Infinity, -Infinity, 0, 0]);
 
-  /** Adds one time, in ns; a fraction is cut off. Allocates nothing. */
-  record(ns: number): void {
+  /** Adds one time, in ns, as often as `times` says; a fraction of a nanosecond is cut off. Allocates nothing. */
+  record(ns: number, times = 1): void {
     const state = this.#state;
     let value = Math.floor(ns);
     if (!(value >= 0)) {
-      state[NEGATIVE] = state[NEGATIVE] + 1;
+      state[NEGATIVE] = state[NEGATIVE] + times;
       value = 0;
     }
-    state[COUNT] = state[COUNT] + 1;
-    state[SUM] = state[SUM] + value;
+    state[COUNT] = state[COUNT] + times;
+    state[SUM] = state[SUM] + value * times;
     if (value < state[MIN]) state[MIN] = value;
     if (value > state[MAX]) state[MAX] = value;
     const bucket = value < LIMIT ? bucketOf(value) : BUCKETS - 1;
-    this.#counts[bucket] = this.#counts[bucket] + 1;
+    this.#counts[bucket] = this.#counts[bucket] + times;
   }
 
   get count(): number {

@@ -1,7 +1,7 @@
 import { LEN_MASK, MOREFRAG, SLOT_LEN_FLAGS } from '../abi.js';
 import { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
-import type { SequenceCheck } from './sim-check.js';
+import type { SequenceCheck } from '../sequence.js';
 import { judgeFrame, SEQ_WORD, TAG_WORD } from './sim-frame.js';
 import { drainFor, SENT_BYTES, UNTIL, WIRE_FREE, type Drain } from './sim-rings.js';
 

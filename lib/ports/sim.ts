@@ -2,7 +2,7 @@ import type { Memory } from '../memory.js';
 import type { Needs, Port, Prepare } from '../port.js';
 import type { Ring } from '../ring.js';
 import type { SimSpec } from '../spec/sim.js';
-import { SequenceCheck } from './sim-check.js';
+import { SequenceCheck } from '../sequence.js';
 import { SimClock } from './sim-clock.js';
 import { SENT_BYTES } from './sim-rings.js';
 import { SimRx } from './sim-rx.js';

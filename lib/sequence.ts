@@ -1,9 +1,9 @@
 /**
- * Follows the sequence numbers of the frames that leave a port and tells loss, duplication and reordering apart.
+ * Follows the sequence numbers of frames and tells loss, duplication and reordering apart.
  * A frame that is expected next costs one comparison in the caller's loop; everything else comes here.
  */
 export class SequenceCheck {
-  /** Per tag (source port and ring): the sequence number expected next. Wraps with 32 bits. */
+  /** Per tag (where the frames come from): the sequence number expected next. Wraps with 32 bits. */
   readonly expected = new Int32Array(1 << 16);
   /** Frames passed over by a later one and not seen since. */
   lost = 0;
@@ -13,14 +13,14 @@ export class SequenceCheck {
   reordered = 0;
   /** Frames whose stamp does not check out. */
   corrupt = 0;
-  /** Frames that carry no stamp of a simulated port. */
+  /** Frames that carry no stamp. */
   foreign = 0;
 
   /** Gaps not yet closed: tag, first, count, one triple each; the oldest is forgotten first. */
   readonly #gaps: { tag: number; first: number; count: number }[] = [];
   static readonly MOST_GAPS = 4096;
 
-  /** A frame of `tag` left, whatever its number. */
+  /** A frame of `tag` was seen, whatever its number. */
   arrived(tag: number, seq: number): void {
     const ahead = (seq - this.expected[tag]) | 0;
     if (ahead >= 0) {
