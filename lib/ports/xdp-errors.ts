@@ -31,6 +31,8 @@ const noInterface: Remedy = ({ ifname, netns }) =>
     ? `there is no interface ${ifname}; see: ip link`
     : `there is no interface ${ifname} in the network namespace ${netns}; see: ip -n ${netns} link`;
 
+const noNamespace: Remedy = ({ netns }) => `there is no network namespace ${netns}; see: ip netns list`;
+
 const down: Remedy = (context) =>
   `${context.ifname} is down: bring it up with: ${inNamespace(context)}ip link set dev ${context.ifname} up`;
 
@@ -45,7 +47,8 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map(
     'socket(AF_XDP) EPERM': () => CAPABILITIES,
     'socket(AF_XDP) EAFNOSUPPORT': () => 'this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS)',
     'socket(AF_XDP) ENOSYS': () => 'AF_XDP is a Linux facility; on FreeBSD use netmap:',
-    'socket(AF_XDP) ENOENT': ({ netns }) => `there is no network namespace ${netns}; see: ip netns list`,
+    'socket(AF_XDP) ENOENT': noNamespace,
+    'setns ENOENT': noNamespace,
     'setns EPERM': () => CAPABILITIES,
     'XDP_UMEM_REG ENOBUFS': ({ bytes }) =>
       `the buffers need ${Math.ceil((bytes ?? 0) / 1024)} KiB of locked memory, more than this process may lock: raise it ` +

@@ -1,5 +1,5 @@
 import type { Memory } from '../memory.js';
-import { native } from '../native.js';
+import { native, now } from '../native.js';
 import { XdpRing } from './xdp-ring.js';
 
 /** Bind flags of linux/if_xdp.h. */
@@ -22,6 +22,9 @@ const XDP_MAX_TX_SKB_BUDGET = 9;
 const BUSY_POLL_US = 20;
 /** What the kernel charges a socket for a frame on its way: the skb and its data, generously. */
 const SKB_OVERHEAD = 1024;
+
+/** ns to wait for a queue that is in use; it is let go within milliseconds, later on a machine under load. */
+const QUEUE_WAIT_NS = 2e9;
 
 export interface SocketPlan {
   /** The port as the user wrote it. */
@@ -80,7 +83,9 @@ export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | 
       XDP_USE_NEED_WAKEUP |
       (plan.multiBuffer ? XDP_USE_SG : 0) |
       (plan.copy === 'copy' ? XDP_COPY : plan.copy === 'zerocopy' ? XDP_ZEROCOPY : 0);
-    native.xdpBind(handle, plan.ifindex, plan.queue, first ? XDP_SHARED_UMEM : flags, first?.handle ?? -1);
+    bind(() => {
+      native.xdpBind(handle, plan.ifindex, plan.queue, first ? XDP_SHARED_UMEM : flags, first?.handle ?? -1);
+    });
     const zeroCopy = (native.xdpOptions(handle) & 1) !== 0;
     if (!zeroCopy) {
       // In copy mode every frame is an skb charged to the socket until its receiver lets it go: room for a full ring.
@@ -104,6 +109,22 @@ export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | 
   } catch (error) {
     close();
     throw error;
+  }
+}
+
+/**
+ * A queue whose socket was closed, or whose process was killed, is let go by the kernel a little later, in its own
+ * time: a port that is opened again at once must wait for it.
+ */
+function bind(attempt: () => void): void {
+  for (const deadline = now() + QUEUE_WAIT_NS; ;) {
+    try {
+      attempt();
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EBUSY' || now() > deadline) throw error;
+      native.sleepNs(1e6);
+    }
   }
 }
 

@@ -131,10 +131,9 @@ export class Namespace {
     const [shown] = JSON.parse(this.ip('-j', 'link', 'show', link)) as [
       { xdp?: { prog?: { id: number }; attached?: { prog: { id: number } }[] } },
     ];
-    if (shown.xdp === undefined) return [];
-    return [shown.xdp.prog, ...(shown.xdp.attached ?? []).map((one) => one.prog)].flatMap((prog) =>
-      prog ? [prog.id] : [],
-    );
+    // `ip` names a lone program twice.
+    const programs = [shown.xdp?.prog, ...(shown.xdp?.attached ?? []).map((one) => one.prog)];
+    return [...new Set(programs.flatMap((program) => program?.id ?? []))];
   }
 
   /** How many hold the interface promiscuous (0: it is not). */
