@@ -2,16 +2,18 @@
 import assert from 'node:assert/strict';
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { BUF_CHANGED, MOREFRAG, RING_CUR, RING_HEAD } from '../lib/abi.js';
-import { COUNTERS, FRAMES } from '../lib/counters.js';
+import { BAD_BUFFER, COUNTERS, FRAMES, ZERO_SLOTS } from '../lib/counters.js';
 import { PortError } from '../lib/errors.js';
 import { forwarder, isZeroCopy } from '../lib/forward.js';
 import { openPort } from '../lib/open.js';
 import type { Port } from '../lib/port.js';
+import { consWord, prodWord } from '../lib/ports/pipe-layout.js';
 import { FrameChecker, putFrame } from './support/pipe-frames.js';
 import { randomStream } from './support/random.js';
 
@@ -400,4 +402,174 @@ describe('between processes', () => {
       assert.ok(checker.gaps <= 50, `${checker.gaps} gaps: frames are lost only where a bridge was killed`);
     },
   );
+});
+
+describe('shared words that somebody damaged', () => {
+  for (const value of [-1, 8, 0x7fffffff, -0x80000000, 5])
+    it(`does not believe a published word of ${value}`, () => {
+      const [a, b] = pair(freshName(), 8);
+      send(a, 60, 61, 62);
+      assert.deepEqual(take(b), [60, 61, 62]);
+      send(a, 63);
+      // Given back up to slot 3; sent up to slot 4.
+      a.region.i32[consWord(0, 0)] = value;
+      a.txsync();
+      assert.equal(a.stats()['badIndex'], 1);
+      assert.equal(a.tx[0].space, 6, 'the last good word counts');
+      b.rxsync();
+      a.txsync();
+      assert.equal(a.stats()['badIndex'], 1, 'the reader has put its word right');
+      if (value === 5) return; // one slot more than was sent is no nonsense to the reader
+      a.region.i32[prodWord(0, 0)] = value;
+      b.rxsync();
+      assert.equal(b.stats()['badIndex'], 1);
+      assert.equal(b.rx[0].space, 1);
+      a.txsync();
+      assert.deepEqual(take(b), [63]);
+      assert.equal(b.stats()['badIndex'], 1);
+      assertAudit(8, a, b);
+    });
+
+  for (const [what, damage] of [
+    ['an index', { at: 0, values: [0, 1, -1, 0x7fffffff] }],
+    ['a length', { at: 1, values: [2049, 0xffff] }],
+  ] as const)
+    for (const value of damage.values)
+      for (const victim of [0, 1, 2])
+        it(`drops the whole frame for ${what} of ${value} in slot ${victim} of its three`, () => {
+          const [a, b] = pair(freshName(), 8);
+          const tx = a.tx[0];
+          for (const [i, len] of [60, 200, 201, 202, 61].entries())
+            tx.setLenFlags(i, len, i === 1 || i === 2 ? MOREFRAG : 0);
+          const word = tx.slotWord(1 + victim) + damage.at;
+          const good = tx.i32[word];
+          tx.i32[word] = damage.at === 0 ? value : (good & ~0xffff) | value;
+          tx.advance(5);
+          a.txsync();
+          b.rxsync();
+          assert.equal(a.stats()['badFrames'], 1);
+          assert.deepEqual(
+            [0, 1, 2, 3, 4].map((i) => [b.rx[0].len(i), b.rx[0].slotFlags(i)]),
+            [60, 0, 0, 0, 61].map((len) => [len, 0]),
+          );
+          const counters = new Float64Array(COUNTERS);
+          const forward = forwarder(b.rx[0], b.tx[0], counters);
+          while (forward(8) > 0);
+          assert.deepEqual([counters[FRAMES], counters[ZERO_SLOTS]], [2, 3]);
+        });
+
+  it('gives no bytes for a buffer outside the memory that arrived, and takes no such buffer back', () => {
+    const [a, b] = pair(freshName(), 4);
+    send(a, 60);
+    b.rxsync();
+    const rx = b.rx[0];
+    rx.i32[rx.slotWord(0)] = 0x7fffffff;
+    assert.deepEqual([rx.slotValid(0), rx.data(0).length], [false, 0]);
+    const counters = new Float64Array(COUNTERS);
+    forwarder(rx, b.tx[0], counters)(4);
+    assert.equal(counters[BAD_BUFFER], 1);
+    b.rxsync();
+    a.txsync();
+    send(a, 61, 62, 63);
+    assert.deepEqual(take(b), [61, 62, 63]);
+    a.txsync();
+    send(a, 64, 65); // slot 0 has no buffer to give for the first
+    assert.deepEqual(take(b), [0, 65]);
+    assert.equal(a.stats()['badFrames'], 1);
+    assert.ok(buffers(a).every((idx) => idx >= 2 && idx < 18));
+    // The slot is the sender's now: the next sender finds the buffer that is missing from it.
+    a.close();
+    const again = open(a.name);
+    assert.equal(again.stats()['repaired'], 1);
+    assertAudit(4, again, b);
+  });
+
+  it('never throws in a sync, whatever is scribbled over header and rings', () => {
+    const name = freshName();
+    const [a, b] = pair(name, 16);
+    const random = randomStream(7);
+    const rings = a.tx[0].bufBase / 4;
+    const counters = new Float64Array(COUNTERS);
+    const forward = forwarder(b.rx[0], b.tx[0], counters);
+    for (let n = 0; n < 20_000; n++) {
+      const wild = random() < 0.5 ? Math.floor(random() * 40) - 8 : Math.floor((random() - 0.5) * 2 ** 32);
+      a.region.i32[Math.floor(random() * rings)] = wild;
+      a.region.i32[[consWord, prodWord][n & 1](0, (n >> 1) & 1)] = wild;
+      if (a.tx[0].space > 0) a.tx[0].advance(1);
+      a.txsync();
+      b.rxsync();
+      forward(16);
+      b.txsync();
+      a.rxsync();
+      for (let i = 0; i < 16; i++) assert.ok(a.rx[0].data(i).length <= 2048);
+    }
+    a.close();
+    b.close();
+    // Its magic number is gone with the rest: nobody uses it, so it is made anew.
+    assertAudit(16, ...pair(name, 16));
+  });
+
+  it('makes the memory anew where a left-over is cut short and nobody uses it', async () => {
+    const name = freshName();
+    const child = spawn('hold', `pipe:${name}{1@slots=8`);
+    await message(child);
+    await kill(child);
+    truncateSync(memoryPath(name), 4096);
+    const [a, b] = pair(name, 8);
+    send(a, 60);
+    assert.deepEqual(take(b), [60]);
+  });
+
+  it('trusts no memory that others may write', () => {
+    const name = freshName();
+    const a = open(`pipe:${name}{1@slots=8`);
+    send(a, 60);
+    a.close();
+    chmodSync(memoryPath(name), 0o666);
+    assert.throws(() => openPort(`pipe:${name}}1@slots=8`), /another user's, or open to others/);
+    rmSync(memoryPath(name));
+  });
+});
+
+describe('many pipes, many threads', () => {
+  it('has room for 16 pipes of a name, and reuses one that nobody uses', () => {
+    const name = freshName();
+    const ports = Array.from({ length: 16 }, (_, k) => open(`pipe:${name}{p${k}@slots=4`));
+    assert.throws(() => openPort(`pipe:${name}{p16@slots=4`), /already has 16 pipes \(p0, .*p15\), all in use/);
+    ports[5].close();
+    open(`pipe:${name}}p16@slots=4`);
+    const peer = open(`pipe:${name}{p16@slots=4`);
+    send(peer, 60);
+    assert.throws(() => openPort(`pipe:${name}{p5@slots=4`), /already has 16 pipes/);
+  });
+
+  it('opens the largest rings: offsets stay below 2 GiB', () => {
+    const [a, b] = pair(freshName(), 65536);
+    assert.ok(a.region.buffer.byteLength < 2 ** 31);
+    send(a, 60);
+    assert.deepEqual(take(b), [60]);
+  });
+
+  it('carries frames between threads, and lets go of the end of a thread that was stopped', async () => {
+    const name = freshName();
+    const code = `
+      const { openPort } = await import(${JSON.stringify(new URL('../lib/open.js', import.meta.url).href)});
+      const { putFrame } = await import(${JSON.stringify(new URL('support/pipe-frames.js', import.meta.url).href)});
+      const port = openPort('pipe:${name}{1');
+      for (let n = 0; ; port.txsync()) while (putFrame(port.tx[0], 0, n)) n++;
+    `;
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`));
+    const b = open(`pipe:${name}}1`);
+    const checker = new FrameChecker();
+    while (checker.frames < 100_000) {
+      b.rxsync();
+      checker.takeAll(b.rx[0]);
+      await sleep(0);
+    }
+    assert.throws(() => openPort(`pipe:${name}{1`), /already open in this process/);
+    await worker.terminate();
+    assert.deepEqual(checker.faults, []);
+    const a = open(`pipe:${name}{1`);
+    assertAudit(1024, a, b);
+  });
 });

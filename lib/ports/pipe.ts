@@ -28,7 +28,7 @@ export interface PipeStats extends Record<string, number> {
   badIndex: number;
   /** Times head or cur was left outside what the user owned, and a ring was put back. */
   reinits: number;
-  /** Buffers of a dead owner's unfinished exchanges that were put back at opening. */
+  /** Buffers that belonged to no slot, as a dead owner's unfinished exchange leaves them, and were put back at opening. */
   repaired: number;
 }
 
