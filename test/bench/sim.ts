@@ -16,14 +16,19 @@ export async function benchSim(jsonFile: string | undefined): Promise<void> {
     { name: 'unchecked', options: `${PORTS},check=off`, note: 'goal ≥ 100; ixy.js: 4.95 (ixy-languages)' },
     { name: 'every frame stamped and checked', options: PORTS, note: 'goal ≥ 60' },
   ];
-  const figures = new Map(variants.map(({ name }) => [name, [] as number[]]));
+  const wall = new Map(variants.map(({ name }) => [name, [] as number[]]));
+  const cpu = new Map(variants.map(({ name }) => [name, [] as number[]]));
   for (let round = 0; round < ROUNDS; round++) {
     for (const { name, options } of variants) {
       const trial = await runTrial({ names: [`sim:a@${options}`, `sim:b@${options}`], seconds: 1 });
       const frames = trial.directions.reduce((sum, { forwardedInTime }) => sum + forwardedInTime, 0);
-      figures.get(name)!.push(frames / trial.seconds / 1e6);
+      wall.get(name)!.push(frames / trial.seconds / 1e6);
+      cpu.get(name)!.push((frames * 1e3) / (trial.userNs + trial.systemNs));
     }
   }
-  for (const { name, note } of variants) report.add(name, figures.get(name)!, note);
+  for (const { name, note } of variants) {
+    report.add(name, wall.get(name)!, note);
+    report.add(`${name}, for each second of CPU time`, cpu.get(name)!, 'what a core of its own would do');
+  }
   report.print();
 }
