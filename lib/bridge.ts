@@ -1,5 +1,6 @@
-import { COUNTERS, FRAMES, TX_FULL, UNSENT } from './counters.js';
-import { forwarder, isZeroCopy, type Forward } from './forward.js';
+import { LEN_MASK, MOREFRAG, SLOT_LEN_FLAGS } from './abi.js';
+import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL, UNSENT } from './counters.js';
+import { forwarder, whyCopy, type Forward } from './forward.js';
 import type { Port } from './port.js';
 import type { Ring } from './ring.js';
 import { mapRings, type RingPair } from './rings.js';
@@ -45,8 +46,8 @@ export class Bridge {
   readonly counters: readonly [Float64Array, Float64Array];
   /** The ring pairs, a→b then b→a. */
   readonly pairs: readonly [readonly RingPair[], readonly RingPair[]];
-  /** Whether each direction exchanges buffers. */
-  readonly zeroCopy: boolean;
+  /** Why frames are copied; undefined: every pair of rings exchanges buffers. */
+  readonly whyCopy: string | undefined;
   readonly #burst: number;
   readonly #limit: number;
   readonly #forward: readonly Forward[];
@@ -61,10 +62,13 @@ export class Bridge {
     this.#burst = options.burst ?? DEFAULT_BURST;
     this.#limit = options.frames ?? 0;
     this.pairs = [mapRings(a.rx, b.tx), options.oneWay === true ? [] : mapRings(b.rx, a.tx)];
-    const copy = options.copy ?? false;
-    this.zeroCopy = !copy && this.pairs.flat().every(({ rx, tx }) => isZeroCopy(rx, tx));
+    const why = ({ rx, tx }: RingPair): string | undefined => (options.copy === true ? 'asked for' : whyCopy(rx, tx));
+    this.whyCopy = this.pairs
+      .flat()
+      .map(why)
+      .find((reason) => reason !== undefined);
     this.#forward = this.pairs.flatMap((pairs, direction) =>
-      pairs.map(({ rx, tx }) => forwarder(rx, tx, this.counters[direction], !copy && isZeroCopy(rx, tx))),
+      pairs.map((pair) => forwarder(pair.rx, pair.tx, this.counters[direction], why(pair) === undefined)),
     );
     this.#ports = a.port === b.port ? [a.port] : [a.port, b.port];
   }
@@ -89,6 +93,11 @@ export class Bridge {
     }
     for (let i = 0; i < ports.length; i++) ports[i].txsync();
     return moved;
+  }
+
+  /** Whether every pair of rings exchanges buffers. */
+  get zeroCopy(): boolean {
+    return this.whyCopy === undefined;
   }
 
   get #frames(): number {
@@ -120,17 +129,35 @@ export class Bridge {
     return this.#ports.every((port) => port.txPending() === 0);
   }
 
-  /** Counts what could not be sent, in slots, as not forwarded; call once, before the ports close. */
+  /**
+   * Moves the frames that never left from the forwarded to those not forwarded; call once, after the last flush() and
+   * before the ports close. Until then a frame counts as forwarded when it is put into a tx ring.
+   */
   countUnsent(): void {
-    const unsent = (direction: 0 | 1, port: Port): void => {
-      if (this.pairs[direction].length > 0) this.counters[direction][UNSENT] += port.txPending();
-    };
-    unsent(0, this.b.port);
-    unsent(1, this.a.port);
+    takeBack(this.b, this.counters[0]);
+    takeBack(this.a, this.counters[1]);
   }
 
   /** Times a direction found its tx ring full. */
   full(direction: 0 | 1): number {
     return this.counters[direction][TX_FULL];
+  }
+}
+
+/** Counts what is left in the tx rings as UNSENT: the newest slots are those that have not left. */
+function takeBack(side: Side, counters: Float64Array): void {
+  // Host rings are no part of txPending().
+  let left = side.tx === side.port.tx ? side.port.txPending() : Infinity;
+  for (const ring of side.tx) {
+    const slots = Math.min(left, ring.numSlots - 1 - ring.space, counters[SLOTS]);
+    left -= slots;
+    for (let k = 0, i = ring.before(ring.head); k < slots; k++, i = ring.before(i)) {
+      const lenFlags = ring.i32[ring.slotWord(i) + SLOT_LEN_FLAGS];
+      counters[SLOTS]--;
+      counters[BYTES] -= lenFlags & LEN_MASK;
+      if ((lenFlags & MOREFRAG) !== 0) continue;
+      counters[FRAMES]--;
+      counters[UNSENT]++;
+    }
   }
 }

@@ -3,7 +3,10 @@
  * Doubles hold whole numbers up to 2^53: at 29.76 Mpps that is nine and a half years.
  */
 
-/** Positions in a direction's counters. */
+/**
+ * Positions in a direction's counters. Every frame received is counted once: as forwarded (FRAMES) or under one of the
+ * reasons in NOT_FORWARDED. At the end those that never left the tx ring move from FRAMES to UNSENT.
+ */
 export const FRAMES = 0;
 /** Bytes of frame data without FCS. */
 export const BYTES = 1;
@@ -21,13 +24,13 @@ export const TOO_MANY_SLOTS = 8;
 export const NO_TX_ROOM = 9;
 export const UNSENT = 10;
 
-/** Why frames were received and not forwarded, for people: position → words. */
-export const NOT_FORWARDED: ReadonlyMap<number, string> = new Map([
-  [BAD_BUFFER, 'buffer index outside the region'],
-  [BAD_LENGTH, 'length beyond the buffer'],
-  [TOO_MANY_SLOTS, 'more than 64 slots'],
-  [NO_TX_ROOM, 'longer than the whole tx ring'],
-  [UNSENT, 'still in the tx ring when the port closed'],
+/** Why frames were received and not forwarded: position → a name for programs and words for people. */
+export const NOT_FORWARDED: ReadonlyMap<number, { name: string; words: string }> = new Map([
+  [BAD_BUFFER, { name: 'badBuffer', words: 'buffer index outside the region' }],
+  [BAD_LENGTH, { name: 'badLength', words: 'length beyond the buffer' }],
+  [TOO_MANY_SLOTS, { name: 'tooManySlots', words: 'more than 64 slots' }],
+  [NO_TX_ROOM, { name: 'noTxRoom', words: 'longer than the whole tx ring' }],
+  [UNSENT, { name: 'unsent', words: 'still in the tx ring when the port closed' }],
 ]);
 
 /** Doubles one direction takes; 16 keep two directions on different cache lines. */

@@ -13,10 +13,17 @@ import { specialize } from './specialize.js';
  */
 export type Forward = (burst: number) => number;
 
+/** Why frames between the two rings must be copied; undefined: their buffers can be exchanged. */
+export function whyCopy(rx: Ring, tx: Ring): string | undefined {
+  if (rx.region.id !== tx.region.id) return `different memories, ${rx.region.id} and ${tx.region.id}`;
+  if (rx.bufSize !== tx.bufSize) return `different buffer sizes, ${rx.bufSize} and ${tx.bufSize} bytes`;
+  // A ring without data offsets could not say where the data starts in a buffer that came with one.
+  return rx.offsetMask === tx.offsetMask ? undefined : 'only one of the two has data offsets';
+}
+
 /** Whether the two rings lie in one memory, so that buffers are exchanged instead of bytes copied. */
 export function isZeroCopy(rx: Ring, tx: Ring): boolean {
-  // A ring without data offsets could not say where the data starts in a buffer that came with one.
-  return rx.region.id === tx.region.id && rx.bufSize === tx.bufSize && rx.offsetMask === tx.offsetMask;
+  return whyCopy(rx, tx) === undefined;
 }
 
 /**

@@ -48,6 +48,11 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
   run[STARTED_NS] = started;
   let slowLook = started;
 
+  const readUsage = (): void => {
+    native.threadUsage(usage);
+    run[USER_NS] = usage[0] - user0;
+    run[SYSTEM_NS] = usage[1] - system0;
+  };
   const look = (t: number): EndReason | undefined => {
     run[LATEST_NS] = t;
     if (control.stopping) return 'stopped';
@@ -55,9 +60,7 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     if (bridge.limitReached) return 'frames';
     if (t - slowLook < SLOW_LOOK_NS) return undefined;
     slowLook = t;
-    native.threadUsage(usage);
-    run[USER_NS] = usage[0] - user0;
-    run[SYSTEM_NS] = usage[1] - system0;
+    readUsage();
     for (const sentence of [...links.look(t), ...stalls.look(t)]) options.say(sentence);
     if (control.takeReport()) options.report();
     return bridge.finished() ? 'ended' : undefined;
@@ -67,7 +70,7 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
 
   for (const deadline = now() + FLUSH_NS; !bridge.flush() && now() < deadline;) native.sleepNs(1000);
   bridge.countUnsent();
-  look(now());
+  readUsage();
   return reason;
 }
 

@@ -1,3 +1,4 @@
+import { chooseDriver } from './auto.js';
 import { Memory } from './memory.js';
 import { parsePortSpec, type PortSpec } from './portspec.js';
 import type { Needs, Port, PortOptions, Prepared } from './port.js';
@@ -17,6 +18,8 @@ function prepare(spec: PortSpec, options: PortOptions): Prepared {
       return prepareSim(spec, options);
     case 'xdp':
       return prepareXdp(spec, options);
+    case 'auto':
+      return prepare(chooseDriver(spec).spec, options);
     default:
       throw new UsageError(`${spec.text}: no such port kind here`);
   }

@@ -43,6 +43,8 @@ export interface Port {
   readonly hasLink: boolean;
   /** Whether its source has ended: what is in the rx rings now is the last. */
   ended(): boolean;
+  /** What was wrong with the source when it ended, e.g. a truncated file; absent where a source cannot be wrong. */
+  problem?(): string | undefined;
   /** Slots handed over by txsync() that have not left yet. */
   txPending(): number;
   /** The port's own counters by name, e.g. frames the interface missed; see each kind. */

@@ -105,6 +105,11 @@ export class Ring {
     return next < this.numSlots ? next : next - this.numSlots;
   }
 
+  /** The slot before slot `i`. */
+  before(i: number): number {
+    return i === 0 ? this.numSlots - 1 : i - 1;
+  }
+
   /** Gives the next `n` slots to the port: it sends them (tx) or refills them (rx) at its next sync. */
   advance(n: number): void {
     this.moveTo(this.after(this.head, n));

@@ -5,7 +5,7 @@ import { PortError, UsageError } from './errors.js';
 import type { EndReason } from './loop.js';
 import { parsePortSpec } from './portspec.js';
 import type { WaitMode } from './wait.js';
-import type { PortInfo, WorkerJob, WorkerMessage } from './worker.js';
+import type { WorkerJob, WorkerMessage } from './worker.js';
 
 /** What startBridge() may be told; every field has the default of the `bridge` tool. */
 export interface StartOptions {
@@ -34,15 +34,14 @@ export interface StartOptions {
 }
 
 /** What was opened. */
-export interface Opened {
-  ports: PortInfo[];
-  zeroCopy: boolean;
-}
+export type Opened = Omit<Extract<WorkerMessage, { type: 'open' }>, 'type'>;
 
 export interface Ended {
   reason: EndReason;
-  /** Each port's own statistics, in the order of the names. */
+  /** Each port's own statistics, in the order in which they were opened. */
   stats: Record<string, number>[];
+  /** What was wrong with a source when it ended, such as a truncated capture file; a sentence each. */
+  problems: string[];
 }
 
 /** A bridge that runs in a thread of its own. */
@@ -72,7 +71,7 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
   const control = new Control();
   const job: WorkerJob = {
     shared: control.shared,
-    names: names.length === 2 && names[0] === names[1] ? names.slice(0, 1) : names,
+    names,
     loop: options.loop ?? false,
     burst: options.burst ?? DEFAULT_BURST,
     copy: options.copy ?? false,
@@ -101,7 +100,7 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
   worker.on('message', (message: WorkerMessage) => {
     switch (message.type) {
       case 'open':
-        opened.resolve({ ports: message.ports, zeroCopy: message.zeroCopy });
+        opened.resolve(message);
         break;
       case 'running':
         running.resolve(undefined);
@@ -113,7 +112,7 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
         answer(message.stats);
         break;
       case 'end':
-        ended.resolve({ reason: message.reason, stats: message.stats });
+        ended.resolve(message);
         answer(message.stats);
         break;
       case 'fail':

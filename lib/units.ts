@@ -101,6 +101,11 @@ const TIME: Quantity = {
   ]),
   remedy: 'write a number with ns, us, ms or s, for example 124us',
 };
+const SECONDS: Quantity = {
+  ...TIME,
+  units: new Map([['', 9], ...TIME.units]),
+  remedy: 'write seconds, for example 10 or 0.5',
+};
 const PERCENT: Quantity = {
   what: 'percentage',
   units: new Map([['%', -2]]),
@@ -209,6 +214,11 @@ export function parseFrameRate(text: string): number {
 /** A time: `80ns`, `124us`, `1.5ms`, `2s`, `0`. Returns whole nanoseconds. A bare number other than 0 is refused. @throws UsageError */
 export function parseTime(text: string): number {
   return text === '0' ? 0 : parseInteger(TIME, text, 0, Number.MAX_SAFE_INTEGER);
+}
+
+/** A time on a command line: bare numbers are seconds, `0.5`, and the units of {@link parseTime} are taken too. Returns seconds. @throws UsageError */
+export function parseSeconds(text: string): number {
+  return parseInteger(SECONDS, text, 0, Number.MAX_SAFE_INTEGER) / 1e9;
 }
 
 /** A count: `1000`, `10M`, `1.5k`. Returns a whole number, 0 or more, that a double holds exactly. @throws UsageError */

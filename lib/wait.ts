@@ -37,6 +37,10 @@ export class PollWait {
 
   /** Returns when a port polls ready, or after the shortest time that a port without a descriptor allows. */
   wait(): void {
+    if (this.#side.length === 0) {
+      native.sleepNs(this.#timeoutMs * 1e6);
+      return;
+    }
     const list = this.#list;
     // A direction that is blocked waits for room on the other side; asking for its input too would spin.
     const blocked = [this.#bridge.blocked(0), this.#bridge.blocked(1)] as const;

@@ -1,5 +1,7 @@
 /** The forwarding thread: opens the ports, waits for their links, runs the loop, and tells the main thread. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { cpus } from 'node:os';
+import { endpoints } from './auto.js';
 import { Bridge, hostSide, nicSide } from './bridge.js';
 import { Control } from './control.js';
 import { UsageError } from './errors.js';
@@ -12,7 +14,7 @@ import type { WaitMode } from './wait.js';
 /** What the main thread asks for; plain data. */
 export interface WorkerJob {
   shared: SharedArrayBuffer;
-  /** Two port names, or one: that port and its host stack. */
+  /** Two port names; or one, or the same twice: that port and its host stack. */
   names: readonly string[];
   /** With one port: send what it receives back out of it, instead of bridging it to its host stack. */
   loop: boolean;
@@ -42,12 +44,29 @@ export interface PortInfo {
   notes: readonly string[];
 }
 
+/** A direction in which frames can flow. */
+export interface DirectionInfo {
+  /** Index of its counters in Control.counters. */
+  index: 0 | 1;
+  /** Indices into the ports. */
+  from: number;
+  to: number;
+  /** Numbers of the rings that are joined: rx, tx. */
+  rings: [number, number][];
+}
+
 export type WorkerMessage =
-  | { type: 'open'; ports: PortInfo[]; zeroCopy: boolean }
+  | {
+      type: 'open';
+      ports: PortInfo[];
+      /** Why frames are copied; undefined: every pair of rings exchanges buffers. */
+      whyCopy: string | undefined;
+      directions: DirectionInfo[];
+    }
   | { type: 'running' }
   | { type: 'say'; sentence: string }
   | { type: 'stats'; stats: Record<string, number>[] }
-  | { type: 'end'; reason: EndReason; stats: Record<string, number>[] }
+  | { type: 'end'; reason: EndReason; stats: Record<string, number>[]; problems: string[] }
   | { type: 'fail'; usage: boolean; message: string; port: string; code?: string };
 
 /** Links take up to this long to come up after a NIC entered netmap mode; upstream's tools wait as long. */
@@ -83,10 +102,46 @@ function send(message: WorkerMessage): void {
   parentPort!.postMessage(message);
 }
 
+function pin(cpu: number): void {
+  try {
+    native.pin(cpu);
+  } catch (error) {
+    throw new UsageError(
+      `no thread can run on CPU ${cpu}: ${(error as Error).message}; this machine has ${cpus().length}, numbered from 0`,
+    );
+  }
+}
+
+/** Closes every port, whatever closing one of them throws. */
+function closeAll(ports: readonly Port[]): void {
+  const [first, ...rest] = ports;
+  if ((first as Port | undefined) === undefined) return;
+  try {
+    first.close();
+  } finally {
+    closeAll(rest);
+  }
+}
+
+function flows({ a, b, pairs }: Bridge, ports: readonly Port[]): DirectionInfo[] {
+  const sides = [ports.indexOf(a.port), ports.indexOf(b.port)];
+  return ([0, 1] as const)
+    .filter((index) => pairs[index].length > 0)
+    .map((index) => ({
+      index,
+      from: sides[index],
+      to: sides[1 - index],
+      rings: pairs[index].map(({ rx, tx }): [number, number] => [rx.id, tx.id]),
+    }));
+}
+
 function work(job: WorkerJob): void {
-  if (job.cpu >= 0) native.pin(job.cpu);
+  if (job.cpu >= 0) pin(job.cpu);
   const control = new Control(job.shared);
-  const ports = openPorts(job.names, { promisc: job.promisc });
+  const { specs, says } = endpoints(job.names, job.loop);
+  for (const sentence of says) send({ type: 'say', sentence });
+  const ports = openPorts(specs, { promisc: job.promisc });
+  let end: WorkerMessage;
   try {
     const [a, b] = ports as [Port, Port | undefined];
     let other = nicSide(b ?? a);
@@ -105,7 +160,12 @@ function work(job: WorkerJob): void {
       counters: control.counters,
     });
     const stats = (): Record<string, number>[] => ports.map((port) => port.stats());
-    send({ type: 'open', ports: ports.map(info), zeroCopy: bridge.zeroCopy });
+    const directions = flows(bridge, ports);
+    if (directions.length === 0)
+      throw new UsageError(
+        `nothing can flow between ${ports.map(({ name }) => name).join(' and ')}: no side receives what the other can send`,
+      );
+    send({ type: 'open', ports: ports.map(info), whyCopy: bridge.whyCopy, directions });
     waitForLinks(ports, job, control);
     send({ type: 'running' });
     const reason = runLoop(bridge, control, {
@@ -118,10 +178,11 @@ function work(job: WorkerJob): void {
         send({ type: 'stats', stats: stats() });
       },
     });
-    send({ type: 'end', reason, stats: stats() });
+    end = { type: 'end', reason, stats: stats(), problems: ports.flatMap((port) => port.problem?.() ?? []) };
   } finally {
-    for (const port of ports) port.close();
+    closeAll(ports);
   }
+  send(end); // only now: closing can still fail
 }
 
 try {

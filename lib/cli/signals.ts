@@ -1,0 +1,20 @@
+import { constants } from 'node:os';
+
+const STOPPING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. A second one ends the process at once with 128 + its number;
+ * the system releases what it held. Returns a function that gives the signals back.
+ */
+export function onSignals(stop: () => void): () => void {
+  let stopping = false;
+  const handle = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(128 + constants.signals[signal]);
+    stopping = true;
+    stop();
+  };
+  for (const signal of STOPPING) process.on(signal, handle);
+  return () => {
+    for (const signal of STOPPING) process.off(signal, handle);
+  };
+}

@@ -1,0 +1,50 @@
+/** What flowed in one direction over a time, from two readings of its counters. */
+import { BATCHES, BYTES, FRAMES, NOT_FORWARDED, SLOTS, TX_FULL, ZERO_SLOTS, notForwarded } from '../counters.js';
+import { FCS_BYTES, WIRE_OVERHEAD_BYTES } from '../units.js';
+
+/** What each frame takes on the wire beside the bytes of its slots: FCS, preamble, gap. */
+const WIRE_EXTRA_BYTES = FCS_BYTES + WIRE_OVERHEAD_BYTES;
+
+export interface Traffic {
+  /** Frames taken from the rx rings: forwarded + not forwarded. */
+  received: number;
+  /** Frames put into the tx rings; at the end only those that left. */
+  forwarded: number;
+  /** Bytes of the forwarded frames, without FCS. */
+  bytes: number;
+  slots: number;
+  mpps: number;
+  /** On the wire: 24 bytes a frame (FCS 4, preamble 8, gap 12) on top of `bytes`. */
+  gbitPerSecond: number;
+  /** Frames forwarded together, on average. */
+  averageBatch: number;
+  /** Times frames waited because the tx ring was full. */
+  txFull: number;
+  /** Slots of length zero that were passed over. */
+  zeroSlots: number;
+  /** Frames not forwarded, by reason; only reasons that occurred (names as in counters.NOT_FORWARDED). */
+  notForwarded: Record<string, number>;
+}
+
+/** @param seconds the time between the two readings */
+export function traffic(before: Float64Array, after: Float64Array, seconds: number): Traffic {
+  const delta = after.map((value, i) => value - before[i]);
+  const perSecond = (amount: number): number => (seconds > 0 ? amount / seconds : 0);
+  const forwarded = delta[FRAMES];
+  return {
+    received: forwarded + notForwarded(delta),
+    forwarded,
+    bytes: delta[BYTES],
+    slots: delta[SLOTS],
+    mpps: perSecond(forwarded) / 1e6,
+    gbitPerSecond: (perSecond(delta[BYTES] + WIRE_EXTRA_BYTES * forwarded) * 8) / 1e9,
+    averageBatch: delta[BATCHES] > 0 ? forwarded / delta[BATCHES] : 0,
+    txFull: delta[TX_FULL],
+    zeroSlots: delta[ZERO_SLOTS],
+    notForwarded: Object.fromEntries(
+      [...NOT_FORWARDED]
+        .map(([position, { name }]) => [name, delta[position]] as const)
+        .filter(([, frames]) => frames > 0),
+    ),
+  };
+}
