@@ -6,7 +6,7 @@ import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { UsageError } from '../lib/errors.js';
 import { Histogram } from '../lib/measure/histogram.js';
-import { lineRate, metricOf, primaryMetric } from '../lib/measure/metrics.js';
+import { metricOf, primaryMetric } from '../lib/measure/metrics.js';
 import { appendResults, cellKey, readResults, type Result } from '../lib/measure/results.js';
 import { describeSurroundings } from '../lib/measure/surroundings.js';
 
@@ -190,11 +190,6 @@ describe('metrics', () => {
     assert.equal(primaryMetric(result({ kind: 'latency', metrics: { p50_ns: 1, p99_ns: 2 } })), 'p99_ns');
     assert.equal(primaryMetric(result({ kind: 'matrix', metrics: { count: 1, boot_ms: 2 } })), 'boot_ms');
     assert.equal(primaryMetric(result({ metrics: { count: 1 } })), undefined);
-  });
-
-  it('know the line rate: 14.88 Mpps at 64 bytes and 812,743 frames/s at 1518 on 10 Gbit/s', () => {
-    assert.equal(Math.floor(lineRate(10, 64)), 14_880_952);
-    assert.equal(Math.floor(lineRate(10, 1518)), 812_743);
   });
 });
 

@@ -277,7 +277,7 @@ describe('compare', () => {
     );
     assert.equal(all.family, 20);
     assert.equal(all.comparisons[0].verdict, 'too few repeats');
-    assert.match(all.comparisons[0].reason ?? '', /5 and 5 runs cannot show one among 20 comparisons/);
+    assert.match(all.comparisons[0].reason ?? '', /among 20 comparisons, repeat each at least 6 times/);
     assert.equal(compare(lines(before), lines(after)).comparisons[0].verdict, 'worse');
   });
 
@@ -372,7 +372,7 @@ describe('measure compare', () => {
     assert.equal(run('-h').code, 0);
     for (const [args, message] of [
       [[r3[0]], /1 files given: name two/],
-      [['--fail-on', '5', ...r3], /--fail-on 5: must be a percentage such as 5%/],
+      [['--fail-on', '5', ...r3], /--fail-on: percentage '5' has no unit/],
       [['--alpha', '0%', ...r3], /--alpha 0%: must be above 0%/],
       [['--speed', ...r3], /Unknown option '--speed'/],
       [['none.jsonl', r3[1]], /none\.jsonl: no such file/],

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { UsageError } from '../errors.js';
-import { parsePercent, terminal, withUsage, type Output } from './cli.js';
-import { compare, failures, type Comparison, type CompareResult } from './compare.js';
-import { formatChange, formatDifference, formatNumber, formatP, textTable } from './format.js';
+import { percentOption, terminal, withUsage, type Output } from './cli.js';
+import { changeText, compare, failures, type Comparison, type CompareResult } from './compare.js';
+import { formatChange, formatNumber, formatP, textTable } from './format.js';
 import { cellKey, readResults } from './results.js';
 
 const HELP = `usage: measure compare [options] BEFORE AFTER
@@ -20,16 +20,6 @@ and a verdict: better, worse, no difference shown, too few repeats, too noisy to
 
 exit code: 0 done, 1 --fail-on found a cell, 2 wrong usage
 `;
-
-/** The change and its interval, in percent or, for metrics compared by difference, in their own unit. */
-export function changeText({ scale, effect, change, changeLower, changeUpper }: Comparison): [string, string] {
-  const [share, lower, upper] =
-    scale === 'ratio'
-      ? [change, changeLower, changeUpper].map(formatChange)
-      : [effect.estimate, effect.lower, effect.upper].map(formatDifference);
-  // Too few values for any interval leave it without ends.
-  return [share, Number.isFinite(changeLower) && Number.isFinite(changeUpper) ? `${lower} to ${upper}` : 'none'];
-}
 
 function row(one: Comparison): string[] {
   const side = ({ values, median }: Comparison['before']): string => `${formatNumber(median)} (${values.length})`;
@@ -104,10 +94,10 @@ export function runCompare(args: string[], io: Output = terminal): number {
       return 0;
     }
     if (positionals.length !== 2) throw new UsageError(`${positionals.length} files given: name two, BEFORE and AFTER`);
-    const alpha = parsePercent('--alpha', values.alpha);
+    const alpha = percentOption('--alpha', values.alpha);
     if (!(alpha > 0 && alpha < 1)) throw new UsageError(`--alpha ${values.alpha}: must be above 0% and below 100%`);
-    const noise = parsePercent('--noise', values.noise);
-    const failOn = values['fail-on'] === undefined ? undefined : parsePercent('--fail-on', values['fail-on']);
+    const noise = percentOption('--noise', values.noise);
+    const failOn = values['fail-on'] === undefined ? undefined : percentOption('--fail-on', values['fail-on']);
     const [before, after] = positionals.map((file) => readResults(file));
     for (const notice of [...before.notices, ...after.notices]) io.err(`${notice}\n`);
     const metrics = values.metric?.split(',');

@@ -1,4 +1,5 @@
 import { UsageError } from '../errors.js';
+import { parsePercent } from '../units.js';
 
 /** Where a command writes: results to `out`, messages to `err`. */
 export interface Output {
@@ -23,9 +24,12 @@ export function withUsage(command: string, io: Output, body: () => number): numb
   }
 }
 
-/** A share given as a percentage: "5%" is 0.05. Throws UsageError naming `option`. */
-export function parsePercent(option: string, text: string): number {
-  const match = /^(\d+(?:\.\d+)?)%$/.exec(text);
-  if (!match) throw new UsageError(`${option} ${text}: must be a percentage such as 5%`);
-  return Number(match[1]) / 100;
+/** A percentage given to an option: "5%" is 0.05. Throws UsageError naming the option. */
+export function percentOption(option: string, text: string): number {
+  try {
+    return parsePercent(text);
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(`${option}: ${error.message}`);
+    throw error;
+  }
 }

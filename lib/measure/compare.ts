@@ -1,3 +1,4 @@
+import { formatChange, formatDifference, formatShare } from './format.js';
 import { metricOf, primaryMetric, type Metric } from './metrics.js';
 import { differenceEffect, holm, mannWhitney, mean, median, ratioEffect, smallestP, type Effect } from './rank.js';
 import { cellKey, type Cell, type ResultKind, type ResultLine } from './results.js';
@@ -142,8 +143,6 @@ function width({ scale, changeLower, changeUpper }: Judged): number {
   return changeUpper === changeLower ? 0 : (1 + changeUpper) / (1 + changeLower) - 1;
 }
 
-const percent = (share: number): string => `${Number((share * 100).toPrecision(3))} %`;
-
 function decide(
   judged: Judged,
   corrected: number,
@@ -155,7 +154,7 @@ function decide(
   const attainable = smallestP(n, m);
   if (attainable > alpha) {
     const widest = Math.max(spread(before, about.matters), spread(after, about.matters));
-    if (widest > noise) return ['too noisy to tell', `values of one side are ${percent(widest)} apart`];
+    if (widest > noise) return ['too noisy to tell', `values of one side are ${formatShare(widest)} apart`];
     return ['too few repeats', `${n} and ${m}: repeat each at least 4 times`];
   }
   if (corrected <= alpha) {
@@ -164,13 +163,15 @@ function decide(
     return [up === (about.better === 'higher') ? 'better' : 'worse'];
   }
   if (p <= alpha && attainable * family > alpha) {
+    let enough = 4;
+    while (smallestP(enough, enough) * family > alpha) enough++;
     return [
       'too few repeats',
-      `a difference by itself, but ${n} and ${m} runs cannot show one among ${family} comparisons`,
+      `to show a difference among ${family} comparisons, repeat each at least ${enough} times`,
     ];
   }
   const wide = width(judged);
-  if (wide > noise) return ['too noisy to tell', `the interval is ${percent(wide)} wide`];
+  if (wide > noise) return ['too noisy to tell', `the interval is ${formatShare(wide)} wide`];
   return ['no difference shown'];
 }
 
@@ -226,4 +227,14 @@ export function compare(
 /** The comparisons that are worse by at least `threshold` (0.05 is 5 %): what `--fail-on` makes of a result. */
 export function failures(result: CompareResult, threshold: number): Comparison[] {
   return result.comparisons.filter(({ verdict, change }) => verdict === 'worse' && Math.abs(change) >= threshold);
+}
+
+/** The change and its interval, in percent or, for metrics compared by difference, in their own unit. */
+export function changeText({ scale, effect, change, changeLower, changeUpper }: Comparison): [string, string] {
+  const [share, lower, upper] =
+    scale === 'ratio'
+      ? [change, changeLower, changeUpper].map(formatChange)
+      : [effect.estimate, effect.lower, effect.upper].map(formatDifference);
+  // Too few values for any interval leave it without ends.
+  return [share, Number.isFinite(changeLower) && Number.isFinite(changeUpper) ? `${lower} to ${upper}` : 'none'];
 }

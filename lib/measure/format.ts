@@ -33,18 +33,6 @@ export function formatShare(share: number): string {
   return `${formatNumber(share * 100, 3)} %`;
 }
 
-/** A time in ns with the unit that suits it. */
-export function formatTime(ns: number): string {
-  for (const [unit, size] of [
-    ['s', 1e9],
-    ['ms', 1e6],
-    ['µs', 1e3],
-  ] as const) {
-    if (ns >= size) return `${formatNumber(ns / size)} ${unit}`;
-  }
-  return `${formatNumber(ns)} ns`;
-}
-
 /** A p-value: small ones as a bound. */
 export function formatP(p: number): string {
   return p < 0.0001 ? '< 0.0001' : formatNumber(p, 2);

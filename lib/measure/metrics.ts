@@ -79,8 +79,3 @@ export function primaryMetric(result: Result): string | undefined {
   const judged = Object.keys(result.metrics).find((name) => metricOf(name, result.units).better !== undefined);
   return PRIMARY[result.kind].find(has) ?? judged;
 }
-
-/** Ethernet line rate in frames/s for a frame size in bytes with FCS: 20 bytes of preamble and gap go with each frame. */
-export function lineRate(gbps: number, size: number): number {
-  return (gbps * 1e9) / (8 * (size + 20));
-}

@@ -1,0 +1,35 @@
+import { summary, surroundingsRows } from './html.js';
+import type { Report, Table } from './report.js';
+import { CHART_STYLE } from './svg.js';
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+
+function table({ head, numeric, rows }: Table): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`;
+  const rule = `| ${numeric.map((number) => (number ? '---:' : '---')).join(' | ')} |`;
+  return [line(head), rule, ...rows.map(line)].join('\n');
+}
+
+/** The report as GitHub-flavoured Markdown: every table, and the plots by the names that `svgFile` gives them, if any. */
+export function markdownReport(report: Report, title: string, svgFile?: (id: string) => string): string {
+  const parts = [`# ${title}`, summary(report)];
+  for (const figure of report.figures) {
+    parts.push(`## ${figure.title}`, cell(figure.caption));
+    if (figure.draw && svgFile) parts.push(`![${figure.title}](${svgFile(figure.id)})`);
+    for (const numbers of figure.tables) {
+      if (numbers.title !== undefined) parts.push(`### ${numbers.title}`);
+      parts.push(table(numbers));
+    }
+  }
+  if (report.surroundings.length > 0) parts.push('## Surroundings');
+  for (const { about, where } of report.surroundings) {
+    const rows = [...surroundingsRows(about), ['holds for', where]];
+    parts.push(table({ head: ['', ''], numeric: [false, false], rows }));
+  }
+  return `${parts.join('\n\n')}\n`;
+}
+
+/** A chart of the page as a file of its own, with the styles that it needs. */
+export function standaloneSvg(chart: string): string {
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${chart.replace('>', `><style><![CDATA[${CHART_STYLE}]]></style>`)}\n`;
+}

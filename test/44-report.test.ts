@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { runReport } from '../lib/measure/cli-report.js';
+import { formatChange, formatNumber, formatP, formatShare } from '../lib/measure/format.js';
+import { appendResults, readResults, type Result } from '../lib/measure/results.js';
+import { linearAxis, logAxis, niceSteps, percentileAxis, ratioAxis } from '../lib/measure/scale.js';
+import { demoResults } from './support/demo.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'report-'));
+after(() => {
+  rmSync(folder, { recursive: true });
+});
+const before = join(folder, 'before.jsonl');
+const results = join(folder, 'after.jsonl');
+appendResults(before, demoResults(1));
+appendResults(results, demoResults(2, 0.97));
+
+function run(...args: string[]): { code: number; out: string; err: string } {
+  let [out, err] = ['', ''];
+  const code = runReport(args, { out: (text) => (out += text), err: (text) => (err += text) });
+  return { code, out, err };
+}
+
+/** The cells of each table row of a page, without markup. */
+function rowsOf(page: string): string[][] {
+  const plain = (text: string): string =>
+    text
+      .replaceAll(/<[^>]*>/g, '')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&amp;', '&');
+  return [...page.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row]) =>
+    [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) => plain(cell)),
+  );
+}
+
+describe('measure report --html', () => {
+  const { code, out: page } = run('--html', '-', '--before', before, '--title', 'A < B & C', results);
+
+  it('is one page without script, network or leftovers', () => {
+    assert.equal(code, 0);
+    assert.doesNotMatch(
+      page,
+      /<script|https?:\/\/(?!www\.w3\.org\/2000\/svg)|@import|url\(|<img|NaN|undefined|Infinity|\[object/,
+    );
+    assert.match(page, /<title>A &lt; B &amp; C<\/title>/);
+    assert.match(page, /prefers-color-scheme:dark/);
+    assert.match(page, /@media print/);
+  });
+
+  it('has a plot, at two widths, and tables for every kind of result', () => {
+    const ids = [...page.matchAll(/<section id="([^"]+)"/g)].map(([, id]) => id);
+    assert.deepEqual(ids, [
+      'compare',
+      'mpps',
+      'line-rate',
+      'latency',
+      'loss',
+      'burst',
+      'matrix-mpps',
+      'samples-gbps',
+      'surroundings',
+    ]);
+    assert.equal(new Set(ids).size, ids.length);
+    assert.equal(page.match(/<svg /g)?.length, 2 * 8);
+    for (const section of page.split('<section ').slice(1, -1)) assert.match(section, /<table>/);
+  });
+
+  it('names file and line of every number, and the numbers are those of that line', () => {
+    const lines = new Map(readResults(results).lines.map(({ file, line, result }) => [`${file}:${line}`, result]));
+    const seen = new Set<string>();
+    for (const cells of rowsOf(page)) {
+      const source = cells.at(-1);
+      if (source === undefined || source.includes('→')) continue;
+      const result = lines.get(source);
+      assert.ok(result, `${source} is a line of the file`);
+      seen.add(source);
+      for (const value of Object.values(result.cell)) assert.ok(cells.includes(String(value)));
+    }
+    assert.equal(seen.size, lines.size);
+    const first = rowsOf(page).find((cells) => cells.at(-1) === `${results}:1` && cells.length === 6)!;
+    const { cell, metrics } = readResults(results).lines[0].result;
+    assert.deepEqual(first, [
+      String(cell.size),
+      String(cell.slots),
+      '0',
+      formatNumber(metrics.mpps, 6),
+      formatNumber(metrics.loss, 6),
+      `${results}:1`,
+    ]);
+  });
+
+  it('gives shares of the line rate', () => {
+    // 14.8810 Mpps is the line rate at 64 bytes; the row of line 1 shows its Mpps as a share of that.
+    const [mpps] = readResults(results).lines.map(({ result }) => result.metrics.mpps);
+    const row = rowsOf(page).find((cells) => cells.at(-1) === `${results}:1` && cells[3] === '14.881')!;
+    assert.ok(Math.abs(Number(row[4]) - (100 * mpps) / 14.880952) < 0.01, row.join(' '));
+  });
+
+  it('names both lines behind a comparison, and tells what has too few repeats for an interval', () => {
+    const compared = rowsOf(page).filter((cells) => cells.at(-1)?.includes('→'));
+    assert.match(compared[0].at(-1)!, /before\.jsonl:1-8 → .*after\.jsonl:1-8$/);
+    assert.match(compared[0].join(' '), /✗ worse/);
+    assert.match(page, /the table alone has the cell/);
+  });
+
+  it('tells what it was measured on', () => {
+    assert.match(page, /AMD EPYC 7443P/);
+    assert.match(page, /driver ixgbe; 10 Gbit\/s; MTU 1500; rings: rx 2048, tx 2048 slots; offloads: tso off/);
+  });
+});
+
+describe('measure report in other forms', () => {
+  it('writes Markdown tables with a source for each row', () => {
+    const { code, out } = run('--markdown', results);
+    assert.equal(code, 0);
+    assert.match(out, /^# Measurements\n/);
+    assert.match(out, /\| 64 \| 1024 \| 0 \| [\d.]+ \| [\d.]+ \| .*after\.jsonl:1 \|/);
+    for (const table of out
+      .trim()
+      .split('\n\n')
+      .filter((part) => part.startsWith('|'))) {
+      const columns = table.split('\n').map((row) => row.match(/(?<!\\)\|/g)!.length);
+      assert.equal(new Set(columns).size, 1, table);
+    }
+  });
+
+  it('writes each plot as an SVG file with its own styles, and Markdown refers to them', () => {
+    const svgs = join(folder, 'svgs');
+    const { code, out } = run('--svg', svgs, '--markdown', results);
+    assert.equal(code, 0);
+    assert.deepEqual(readdirSync(svgs), [
+      'burst.svg',
+      'latency.svg',
+      'line-rate.svg',
+      'loss.svg',
+      'matrix-mpps.svg',
+      'mpps.svg',
+      'samples-gbps.svg',
+    ]);
+    for (const name of readdirSync(svgs)) {
+      const svg = readFileSync(join(svgs, name), 'utf8');
+      assert.match(svg, /^<\?xml version="1\.0" encoding="UTF-8"\?>\n<svg xmlns=/);
+      assert.match(svg, /<style><!\[CDATA\[/);
+      assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
+      assert.ok(out.includes(`](${join(svgs, name)})`));
+    }
+  });
+
+  it('shows the field reports, with all lines that have no plot of their own', () => {
+    const { out } = run('--markdown', 'test/data/r3-12.1.jsonl', 'test/data/r5-16us.jsonl');
+    assert.match(out, /## Readings within each run: throughput/);
+    assert.match(out, /## Further results: forward/);
+    assert.match(out, /r5-16us\.jsonl:6 \|/);
+  });
+
+  it('shows any valid result, and never a broken number', () => {
+    const metric = fc.constantFrom('mpps', 'gbps', 'loss', 'ndr_mpps', 'burst_frames', 'odd');
+    // Down to 10^-6 of a unit: less than one frame a second of Mpps is no measurement.
+    const value = fc.oneof(fc.constant(0), fc.double({ min: 1e-6, max: 1e9, noNaN: true }));
+    const share = fc.integer({ min: 0, max: 1000 }).map((thousandths) => thousandths / 1000);
+    const some = fc.record({
+      kind: fc.constantFrom<Result['kind']>('forward', 'throughput', 'loss', 'burst', 'matrix', 'samples'),
+      cell: fc.record({ size: fc.integer({ min: 64, max: 9000 }), load: share }, { requiredKeys: [] }),
+      metrics: fc.dictionary(metric, value),
+      samples: fc.dictionary(metric, fc.array(value)),
+      repeat: fc.nat(3),
+    });
+    fc.assert(
+      fc.property(fc.array(some, { minLength: 1, maxLength: 6 }), (parts) => {
+        const file = join(folder, 'any.jsonl');
+        rmSync(file, { force: true });
+        const lines = parts.map((part): Result => ({ v: 1, ...part, time: '2026-01-31T12:00:00Z' }));
+        writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+        const { code, out } = run('--html', '-', '--before', file, file);
+        assert.equal(code, 0);
+        assert.equal(/.{60}(?:NaN|undefined|Infinity)/.exec(out)?.[0], undefined);
+        for (let i = 1; i <= lines.length; i++) assert.ok(out.includes(`${file}:${i}<`), `line ${i} is on the page`);
+      }),
+      { numRuns: 100, endOnFailure: true },
+    );
+  });
+
+  it('exits with 2 and the remedy on wrong usage', () => {
+    assert.equal(run('-h').code, 0);
+    const empty = join(folder, 'empty.jsonl');
+    writeFileSync(empty, '');
+    for (const [args, message] of [
+      [[], /no result file given/],
+      [[results], /no form of report given: add --html FILE, --markdown or --svg FOLDER/],
+      [['--markdown', empty], /empty\.jsonl: no result in there/],
+      [['--html', join(folder, 'no', 'x.html'), results], /cannot write there/],
+      [['--svg', results, results], /cannot make that folder/],
+    ] as const) {
+      const { code, err } = run(...args);
+      assert.equal(code, 2);
+      assert.match(err, message);
+    }
+  });
+});
+
+describe('axes', () => {
+  it('step by 1, 2 or 5', () => {
+    assert.deepEqual(niceSteps(0, 14.88, 5), [0, 5, 10, 15]);
+    assert.deepEqual(niceSteps(0, 100, 5), [0, 20, 40, 60, 80, 100]);
+    assert.deepEqual(niceSteps(-7, 12, 5), [-10, -5, 0, 5, 10, 15]);
+  });
+
+  it('put every value of their range between 0 and 1', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 1e-6, max: 1e9, noNaN: true }),
+        fc.double({ min: 1.001, max: 1e6, noNaN: true }),
+        (low, factor) => {
+          for (const axis of [linearAxis('', low, low * factor), logAxis('', low, low * factor)]) {
+            for (const value of [low, low * factor])
+              assert.ok(axis.place(value) >= -1e-9 && axis.place(value) <= 1 + 1e-9);
+            assert.ok(axis.ticks.length >= 2 && axis.ticks.length <= 20);
+          }
+        },
+      ),
+    );
+  });
+
+  it('give each nine the same room, and no loss a place of its own', () => {
+    const percent = percentileAxis('', 4);
+    [0, 90, 99, 99.9, 99.99].forEach((at, i) => {
+      assert.ok(Math.abs(percent.place(at) - i / 4) < 1e-9);
+    });
+    const ratio = ratioAxis('', 0.001, formatShare);
+    assert.deepEqual([ratio.place(0), ratio.place(1)], [0, 1]);
+    assert.ok(Math.abs(ratio.place(0.001) - 0.15) < 1e-9);
+  });
+});
+
+describe('numbers', () => {
+  it('read as people write them', () => {
+    assert.deepEqual([7.19712, 14_880_952, 0, -0.5, 2e-5, 1024].map((value) => formatNumber(value)), ['7.197', '14,880,000', '0', '−0.5', '2e−5', '1024']); // prettier-ignore
+    assert.deepEqual([-0.1875, -0.99552, -1, 0.0004, 12, Infinity].map(formatChange), ['−18.8 %', '−99.55 %', '−100 %', '0.0 %', '+1200 %', '+∞ %']); // prettier-ignore
+    assert.deepEqual([0.00001, 0.0079].map(formatP), ['< 0.0001', '0.0079']);
+  });
+});
