@@ -1,5 +1,5 @@
-import { MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from './abi.js';
-import { BATCHES, BYTES, FRAMES, SLOTS, TX_FULL, ZERO_SLOTS } from './counters.js';
+import { MOREFRAG, SLOT_PTR } from './abi.js';
+import { BAD_BUFFER, BAD_RING, BATCHES, BYTES, FRAMES, SLOTS, TX_FULL, ZERO_SLOTS } from './counters.js';
 import type { Forward } from './forward.js';
 import { dropFrame, frameSlots } from './frame.js';
 import { native } from './native.js';
@@ -8,13 +8,21 @@ import type { Ring } from './ring.js';
 /**
  * Forwards between two regions: the slots are read and written here, and the bytes of a whole batch are copied by one
  * call of the shim. A slot longer than the other side's buffers becomes several slots.
+ *
+ * @throws RangeError when a region is larger than 4 GiB: the shim's list has 32-bit byte offsets
  */
 export function copier(rx: Ring, tx: Ring, counters: Float64Array): Forward {
+  for (const { region } of [rx, tx])
+    if (region.u8.length > 2 ** 32)
+      throw new RangeError(`region ${region.id} has ${region.u8.length} bytes; frames are copied within 4 GiB only`);
   // Triples for the shim. Each takes a tx slot, so a turn of the tx ring is the most a batch can need.
   const list = new Int32Array(3 * tx.numSlots);
-  const mostSlots = Math.min(MAX_FRAME_SLOTS, tx.numSlots - 1);
 
   return function forwardCopy(burst: number): number {
+    if (!rx.intact || !tx.intact) {
+      counters[BAD_RING]++;
+      return 0;
+    }
     let taken = 0; // rx slots, dropped ones included
     let copies = 0;
     let frames = 0;
@@ -28,13 +36,19 @@ export function copier(rx: Ring, tx: Ring, counters: Float64Array): Forward {
       if (slots === 0 || (taken > 0 && taken + slots > burst)) break;
       let needed = 0;
       for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) needed += Math.ceil(rx.len(i) / tx.bufSize);
-      const dropped = dropFrame(rx, slots, needed > mostSlots ? 0 : mostSlots, counters);
-      taken += slots;
-      if (dropped > 0) continue;
+      if (dropFrame(rx, slots, needed, tx.numSlots - 1, counters) > 0) {
+        taken += slots;
+        continue;
+      }
       if (needed > room) {
         counters[TX_FULL]++;
-        taken -= slots;
         break;
+      }
+      taken += slots;
+      if (!buffersValid(tx, t, needed)) {
+        counters[BAD_BUFFER]++;
+        rx.advance(slots);
+        continue;
       }
       room -= needed;
       for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) {
@@ -67,4 +81,10 @@ export function copier(rx: Ring, tx: Ring, counters: Float64Array): Forward {
     }
     return taken;
   };
+}
+
+/** Whether the `n` slots from slot `i` name buffers of the region. */
+function buffersValid(ring: Ring, i: number, n: number): boolean {
+  for (let k = 0; k < n; k++, i = ring.after(i)) if (!ring.bufferValid(i)) return false;
+  return true;
 }

@@ -23,6 +23,8 @@ export const BAD_LENGTH = 7;
 export const TOO_MANY_SLOTS = 8;
 export const NO_TX_ROOM = 9;
 export const UNSENT = 10;
+/** Calls that found a head or tail outside its ring and touched nothing; no frame is counted with them. */
+export const BAD_RING = 11;
 
 /** Why frames were received and not forwarded: position → a name for programs and words for people. */
 export const NOT_FORWARDED: ReadonlyMap<number, { name: string; words: string }> = new Map([

@@ -1,8 +1,8 @@
 import * as abi from './abi.js';
-import { MAX_FRAME_SLOTS, MOREFRAG, SLOT_LEN_FLAGS } from './abi.js';
+import { MOREFRAG, SLOT_BUF_IDX, SLOT_LEN_FLAGS, SLOT_PTR } from './abi.js';
 import { copier } from './copy.js';
 import * as counted from './counters.js';
-import { dropFrame, frameSlots } from './frame.js';
+import { carryingSlots, dropFrame, frameSlots, slotsBeforeOverlong } from './frame.js';
 import type { Ring } from './ring.js';
 import { specialize } from './specialize.js';
 
@@ -16,6 +16,7 @@ export type Forward = (burst: number) => number;
 /** Why frames between the two rings must be copied; undefined: their buffers can be exchanged. */
 export function whyCopy(rx: Ring, tx: Ring): string | undefined {
   if (rx.region.id !== tx.region.id) return `different memories, ${rx.region.id} and ${tx.region.id}`;
+  if (rx.bufBase !== tx.bufBase) return `different buffers of one memory, from bytes ${rx.bufBase} and ${tx.bufBase}`;
   if (rx.bufSize !== tx.bufSize) return `different buffer sizes, ${rx.bufSize} and ${tx.bufSize} bytes`;
   // A ring without data offsets could not say where the data starts in a buffer that came with one.
   return rx.offsetMask === tx.offsetMask ? undefined : 'only one of the two has data offsets';
@@ -34,17 +35,18 @@ export function isZeroCopy(rx: Ring, tx: Ring): boolean {
  */
 export function forwarder(rx: Ring, tx: Ring, counters: Float64Array, zeroCopy = isZeroCopy(rx, tx)): Forward {
   if (!zeroCopy) return copier(rx, tx, counters);
-  return specialize(makeExchange, 'forward')(abi, counted, rx, tx, counters, exchangeOddFrame);
+  return specialize(makeExchange, 'forward')(abi, counted, rx, tx, counters, exchangeOddFrame, slotsBeforeOverlong);
 }
 
 /** The hot loop. Compiled once a ring pair (see specialize.ts), so everything it needs comes as a parameter. */
 function makeExchange(
-  { BUF_CHANGED, FIRST_BUFFER, LEN_MASK, MOREFRAG, RING_CUR, RING_HEAD, RING_TAIL }: typeof abi,
-  { BATCHES, BYTES, FRAMES, SLOTS, TX_FULL }: typeof counted,
+  { BUF_CHANGED, FIRST_BUFFER, LEN_MASK, MAX_FRAME_SLOTS, MOREFRAG, RING_CUR, RING_HEAD, RING_TAIL }: typeof abi,
+  { BAD_RING, BATCHES, BYTES, FRAMES, SLOTS, TX_FULL }: typeof counted,
   rx: Ring,
   tx: Ring,
   counters: Float64Array,
   exchangeOdd: typeof exchangeOddFrame,
+  beforeOverlong: typeof slotsBeforeOverlong,
 ): Forward {
   const rxWords = rx.i32;
   const txWords = tx.i32;
@@ -70,9 +72,18 @@ function makeExchange(
     const tm = txWords;
     let r = rm[rxHead] | 0;
     let t = tm[txHead] | 0;
-    let ready = (rm[rxTail] - r) | 0;
+    const rEnd = rm[rxTail] | 0;
+    const tEnd = tm[txTail] | 0;
+    // One test for all: the sign bit is set when a head or tail is negative or beyond its last slot.
+    const outside =
+      r | rEnd | (rxSlots - 1 - r) | (rxSlots - 1 - rEnd) | t | tEnd | (txSlots - 1 - t) | (txSlots - 1 - tEnd);
+    if (outside < 0) {
+      counters[BAD_RING]++;
+      return 0;
+    }
+    let ready = (rEnd - r) | 0;
     if (ready < 0) ready = (ready + rxSlots) | 0;
-    let room = (tm[txTail] - t) | 0;
+    let room = (tEnd - t) | 0;
     if (room < 0) room = (room + txSlots) | 0;
     if (ready === 0) return 0;
     let n = ready < burst ? ready : burst | 0;
@@ -103,7 +114,11 @@ function makeExchange(
         const idx = rm[rw] | 0;
         const lenFlags = rm[(rw + 1) | 0] | 0;
         const len = lenFlags & LEN_MASK;
-        const most = offsetMask === 0 ? bufSize : (bufSize - (rm[(rw + 2) | 0] & offsetMask)) | 0;
+        let most = bufSize;
+        if (offsetMask !== 0) {
+          const offset = rm[(rw + 2) | 0] & offsetMask;
+          most = offset < 0 ? 0 : (bufSize - offset) | 0; // netmap's widest mask keeps the sign bit
+        }
         // Unsigned, so that one comparison refuses both ends: no such buffer; no data, or more than the buffer holds.
         if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers || ((len - 1) | 0) >>> 0 >= most) break;
         const spare = tm[tw] | 0;
@@ -130,22 +145,28 @@ function makeExchange(
       if (rw < end) break;
     }
     let moved = (n - left) | 0;
-    if (left > 0) {
+    let whole = moved;
+    if (moved > MAX_FRAME_SLOTS && (flags & MOREFRAG) !== 0) whole = beforeOverlong(rx, rm[rxHead], moved);
+    if (left > 0 || whole < moved) {
       // A slot that is no plain frame: give back what was already taken of its frame, so that it is judged whole.
       while (moved > 0) {
         const before = r === 0 ? rxSlots - 1 : r - 1;
         const rw = rxSlot0 + (before << 2);
-        if ((rm[rw + 1] & MOREFRAG) === 0) break;
+        if (moved <= whole && (rm[rw + 1] & MOREFRAG) === 0) break;
         r = before;
         t = t === 0 ? txSlots - 1 : t - 1;
         const tw = txSlot0 + (t << 2);
         const idx = tm[tw];
         tm[tw] = rm[rw]!;
         rm[rw] = idx;
-        const offset = tm[tw + 2];
-        tm[tw + 2] = rm[rw + 2]!;
-        rm[rw + 2] = offset;
-        bytes -= rm[rw + 1] & LEN_MASK;
+        if (offsetMask !== 0) {
+          const offset = tm[tw + 2];
+          tm[tw + 2] = rm[rw + 2]!;
+          rm[rw + 2] = offset;
+        }
+        const lenFlags = rm[rw + 1];
+        rm[rw + 1] = lenFlags & ~BUF_CHANGED;
+        bytes -= lenFlags & LEN_MASK;
         moved--;
       }
     }
@@ -165,22 +186,28 @@ function makeExchange(
       counters[BATCHES]++;
     }
     // Odd frames are rare: one a call, by readable code. So is one longer than the burst or the room.
-    return left > 0 || n === 0 ? moved + exchangeOdd(rx, tx, counters) : moved;
+    return moved < n || n === 0 ? moved + exchangeOdd(rx, tx, counters, moved, burst) : moved;
   };
 }
 
 /**
  * The frame at the head of `rx`, whatever it is: zero-length slots are passed over, a corrupt or overlong frame is
  * dropped and counted, a whole one is moved if the tx ring has room for it. Returns the slots taken from `rx`.
+ *
+ * @param moved slots this call of forward() has moved before, of `burst`
  */
-function exchangeOddFrame(rx: Ring, tx: Ring, counters: Float64Array): number {
+function exchangeOddFrame(rx: Ring, tx: Ring, counters: Float64Array, moved: number, burst: number): number {
   const slots = frameSlots(rx);
-  if (slots === 0) return 0;
-  const dropped = dropFrame(rx, slots, Math.min(MAX_FRAME_SLOTS, tx.numSlots - 1), counters);
+  if (slots === 0 || (moved > 0 && moved + slots > burst)) return 0;
+  const carrying = carryingSlots(rx, slots);
+  const dropped = dropFrame(rx, slots, carrying, tx.numSlots - 1, counters);
   if (dropped > 0) return dropped;
-  let carrying = 0;
-  for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) if (rx.len(i) > 0) carrying++;
-  if (carrying > tx.space) return 0;
+  const room = tx.space;
+  if (carrying > room) {
+    if (room >= burst) counters[counted.TX_FULL]++; // with less room, forward() has counted it
+    return 0;
+  }
+  const offsets = rx.offsetMask !== 0;
   let t = tx.head;
   let bytes = 0;
   for (let k = 0, i = rx.head, done = 0; k < slots; k++, i = rx.after(i)) {
@@ -189,11 +216,8 @@ function exchangeOddFrame(rx: Ring, tx: Ring, counters: Float64Array): number {
     done++;
     const rw = rx.slotWord(i);
     const tw = tx.slotWord(t);
-    for (const word of [abi.SLOT_BUF_IDX, abi.SLOT_PTR]) {
-      const spare = tx.i32[tw + word];
-      tx.i32[tw + word] = rx.i32[rw + word]!;
-      rx.i32[rw + word] = spare;
-    }
+    exchangeWord(rx.i32, rw + SLOT_BUF_IDX, tx.i32, tw + SLOT_BUF_IDX);
+    if (offsets) exchangeWord(rx.i32, rw + SLOT_PTR, tx.i32, tw + SLOT_PTR);
     tx.i32[tw + SLOT_LEN_FLAGS] = len | abi.BUF_CHANGED | (done < carrying ? MOREFRAG : 0);
     rx.i32[rw + SLOT_LEN_FLAGS] |= abi.BUF_CHANGED;
     bytes += len;
@@ -205,6 +229,12 @@ function exchangeOddFrame(rx: Ring, tx: Ring, counters: Float64Array): number {
   counters[counted.BYTES] += bytes;
   counters[counted.SLOTS] += carrying;
   counters[counted.ZERO_SLOTS] += slots - carrying;
-  counters[counted.BATCHES]++;
+  if (moved === 0) counters[counted.BATCHES]++;
   return slots;
+}
+
+function exchangeWord(a: Int32Array, i: number, b: Int32Array, j: number): void {
+  const word = a[i];
+  a[i] = b[j]!;
+  b[j] = word;
 }

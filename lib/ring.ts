@@ -90,13 +90,17 @@ export class Ring {
     return this.i32[this.base + RING_FLAGS] | 0;
   }
 
-  /** Slots the user owns: frames' slots to read (rx) or room to write (tx). None while head or tail is no slot's. */
+  /** Whether head and tail are slots of the ring. tail is the port's word, and a pipe's peer can write both. */
+  get intact(): boolean {
+    // Unsigned: refuses negative values too.
+    return this.head >>> 0 < this.numSlots && this.tail >>> 0 < this.numSlots;
+  }
+
+  /** Slots the user owns: frames' slots to read (rx) or room to write (tx). None while the ring is not intact. */
   get space(): number {
-    const { head, tail, numSlots } = this;
-    // Unsigned: refuses negative values too. tail is the port's word, and a pipe's peer can write both.
-    if (head >>> 0 >= numSlots || tail >>> 0 >= numSlots) return 0;
-    const n = tail - head;
-    return n < 0 ? n + numSlots : n;
+    if (!this.intact) return 0;
+    const n = this.tail - this.head;
+    return n < 0 ? n + this.numSlots : n;
   }
 
   /** The slot `n` after slot `i`; `n` at most one turn of the ring. */
@@ -145,10 +149,14 @@ export class Ring {
   setLenFlags(i: number, len: number, flags = 0): void {
     this.i32[this.slotWord(i) + SLOT_LEN_FLAGS] = (len & LEN_MASK) | flags;
   }
+  /** Whether slot `i` names a buffer of the region. */
+  bufferValid(i: number): boolean {
+    const idx = this.bufIdx(i);
+    return idx >= FIRST_BUFFER && idx < this.bufLimit;
+  }
   /** Whether slot `i` names a buffer of the region and data inside it. */
   slotValid(i: number): boolean {
-    const idx = this.bufIdx(i);
-    return idx >= FIRST_BUFFER && idx < this.bufLimit && this.offset(i) + this.len(i) <= this.bufSize;
+    return this.bufferValid(i) && this.offset(i) + this.len(i) <= this.bufSize;
   }
   /** Byte offset in `u8` of slot `i`'s data. */
   dataStart(i: number): number {
