@@ -162,6 +162,8 @@ export class Memory {
   readonly bufSize: number;
   readonly bufBase: number;
   readonly bufCount: number;
+  /** Ports it was made for. */
+  readonly shares: number;
   /** The shim's handle of the mapping (AF_XDP registers its buffers). */
   readonly handle: number;
   readonly #carver: Carver;
@@ -170,6 +172,7 @@ export class Memory {
   #closed = false;
 
   constructor(plan: MemoryPlan) {
+    this.shares = plan.plans.length;
     this.bufSize = plan.bufSize;
     this.bufCount = bufferCount(plan.plans);
     this.bufBase = ringBytes(plan.plans);

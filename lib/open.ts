@@ -3,10 +3,10 @@ import { Memory } from './memory.js';
 import { parsePortSpec, type PortSpec } from './portspec.js';
 import type { Needs, Port, PortOptions, Prepared } from './port.js';
 import { prepareNetmap } from './ports/netmap.js';
+import { preparePcap } from './ports/pcap.js';
 import { preparePipe } from './ports/pipe.js';
 import { prepareSim } from './ports/sim.js';
 import { prepareXdp } from './ports/xdp.js';
-import { UsageError } from './errors.js';
 
 function prepare(spec: PortSpec, options: PortOptions): Prepared {
   switch (spec.kind) {
@@ -18,10 +18,10 @@ function prepare(spec: PortSpec, options: PortOptions): Prepared {
       return prepareSim(spec, options);
     case 'xdp':
       return prepareXdp(spec, options);
+    case 'pcap':
+      return preparePcap(spec, options);
     case 'auto':
       return prepare(chooseDriver(spec).spec, options);
-    default:
-      throw new UsageError(`${spec.text}: no such port kind here`);
   }
 }
 
@@ -31,13 +31,17 @@ function prepare(spec: PortSpec, options: PortOptions): Prepared {
  * @throws UsageError for a name that says nothing, PortError when a port cannot be opened
  */
 export function openPorts(names: readonly (string | PortSpec)[], options: PortOptions = {}): Port[] {
-  const prepared = names.map((name) => prepare(typeof name === 'string' ? parsePortSpec(name) : name, options));
-  const memories = shareMemories(prepared);
+  const specs = names.map((name) => (typeof name === 'string' ? parsePortSpec(name) : name));
+  const prepared: Prepared[] = [];
+  const memories = new Map<Needs, Memory>();
   const ports: Port[] = [];
   try {
+    for (const spec of specs) prepared.push(prepare(spec, options));
+    shareMemories(prepared, memories);
     for (const port of prepared) ports.push(port.open(port.needs && memories.get(port.needs)));
   } catch (error) {
     for (const port of ports) port.close();
+    for (const port of prepared) port.abandon?.();
     throw error;
   } finally {
     for (const memory of new Set(memories.values())) memory.release();
@@ -51,8 +55,7 @@ export function openPort(name: string | PortSpec, options: PortOptions = {}): Po
 }
 
 /** One memory for all ports with the same size of buffers. */
-function shareMemories(prepared: readonly Prepared[]): Map<Needs, Memory> {
-  const memories = new Map<Needs, Memory>();
+function shareMemories(prepared: readonly Prepared[], memories: Map<Needs, Memory>): void {
   const needs = prepared.flatMap((port) => port.needs ?? []);
   for (const bufSize of new Set(needs.map((need) => need.bufSize))) {
     const group = needs.filter((need) => need.bufSize === bufSize);
@@ -63,5 +66,4 @@ function shareMemories(prepared: readonly Prepared[]): Map<Needs, Memory> {
     });
     for (const need of group) memories.set(need, memory);
   }
-  return memories;
 }

@@ -67,6 +67,8 @@ export interface PortOptions {
 export interface Prepared {
   readonly needs?: Needs;
   open(memory: Memory | undefined): Port;
+  /** Lets go what preparing took hold of, when the port is not going to be opened. Harmless after open(). */
+  abandon?(): void;
 }
 
 export interface Needs {

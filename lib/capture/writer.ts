@@ -1,9 +1,10 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { copyBytes } from './copy.js';
 import { CaptureError, fileError } from './error.js';
 import { claim, conflict } from './inuse.js';
 import { ETHERNET } from './linktype.js';
-import { MAGIC_NS, MAGIC_US, RECORD_HEADER } from './pcap.js';
-import { MAX_FRAME, type Resolution } from './reader.js';
+import { FILE_HEADER, MAGIC_NS, MAGIC_US, RECORD_HEADER } from './pcap.js';
+import { MAX_FRAME, u32, type Resolution } from './reader.js';
 
 /** Bytes gathered before they are written to the file. */
 const BUFFER = 1 << 20;
@@ -23,10 +24,13 @@ export interface CaptureOptions {
  * Every method throws CaptureError once the file cannot be written.
  */
 export class CaptureWriter {
-  readonly resolution: Resolution;
+  /** Resolution of the timestamps. May be set until the first frame is begun or the file flushed. */
+  resolution: Resolution;
   readonly snaplen: number;
   /** Frames begun so far. */
   frames = 0;
+  /** Frames begun of which not all is in the file, once it could not be written. */
+  lost = 0;
   /** Frames whose time lies outside 1970 to 2106, what pcap can hold: they were given the nearest time that it can. */
   clampedTimes = 0;
 
@@ -37,7 +41,10 @@ export class CaptureWriter {
   /** Bytes of the current frame that are still to come. */
   #missing = 0;
   #open = true;
-  #failed = false;
+  #headed = false;
+  /** Whether the buffer has been written to the file before: it begins with the file header until then. */
+  #drained = false;
+  #failure: CaptureError | undefined;
 
   constructor(
     readonly path: string,
@@ -63,12 +70,6 @@ export class CaptureWriter {
     if (fstatSync(fd).isFile()) ftruncateSync(fd);
     this.#fd = fd;
     this.#release = claim(fd, true);
-    this.#u32(this.resolution === 'ns' ? MAGIC_NS : MAGIC_US);
-    this.#u32(VERSION);
-    this.#u32(0);
-    this.#u32(0);
-    this.#u32(this.snaplen);
-    this.#u32(ETHERNET);
   }
 
   /** Writes a whole frame: `data[offset .. offset + length)`, which was `origLen` bytes long on the wire. */
@@ -93,7 +94,10 @@ export class CaptureWriter {
     if (!(length >= 0 && length <= this.snaplen)) {
       throw new RangeError(`${this.path}: a frame of ${length} bytes, and snaplen is ${this.snaplen}`);
     }
-    if (this.#used + RECORD_HEADER > BUFFER) this.#drain();
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#head();
+    // Whole frames go to the file, so that it can be read whenever the program is stopped.
+    if (this.#used + RECORD_HEADER + length > BUFFER) this.#drain();
     let seconds = tsSec;
     let fraction = this.resolution === 'ns' ? tsNsec : Math.floor(tsNsec / 1000);
     if (!(seconds >= 0 && seconds <= MAX_U32)) {
@@ -118,20 +122,14 @@ export class CaptureWriter {
     if (!(offset >= 0 && offset + length <= data.length)) {
       throw new RangeError(`${this.path}: a piece at ${offset} of ${length} bytes in ${data.length}`);
     }
+    copyBytes(data, offset, this.#buffer, this.#used, length);
+    this.#used += length;
     this.#missing -= length;
-    let from = offset;
-    const end = offset + length;
-    while (from < end) {
-      if (this.#used === BUFFER) this.#drain();
-      const step = Math.min(end - from, BUFFER - this.#used);
-      copy(data, from, this.#buffer, this.#used, step);
-      this.#used += step;
-      from += step;
-    }
   }
 
   /** Hands everything so far to the file. */
   flush(): void {
+    this.#head();
     this.#drain();
   }
 
@@ -140,11 +138,22 @@ export class CaptureWriter {
     if (!this.#open) return;
     this.#open = false;
     try {
-      if (!this.#failed) this.#drain();
+      if (this.#failure === undefined) this.flush();
     } finally {
       this.#release();
       closeSync(this.#fd);
     }
+  }
+
+  #head(): void {
+    if (this.#headed) return;
+    this.#headed = true;
+    this.#u32(this.resolution === 'ns' ? MAGIC_NS : MAGIC_US);
+    this.#u32(VERSION);
+    this.#u32(0);
+    this.#u32(0);
+    this.#u32(this.snaplen);
+    this.#u32(ETHERNET);
   }
 
   #u32(value: number): void {
@@ -157,24 +166,27 @@ export class CaptureWriter {
   }
 
   #drain(): void {
+    if (this.#failure !== undefined) throw this.#failure;
     let done = 0;
     try {
       while (done < this.#used) done += writeSync(this.#fd, this.#buffer, done, this.#used - done);
     } catch (error) {
-      this.#failed = true;
-      throw new CaptureError(fileError(this.path, 'write', error));
+      this.#failure = new CaptureError(fileError(this.path, 'write', error));
+      this.#countLost(done);
+      throw this.#failure;
     }
+    this.#drained = true;
     this.#used = 0;
   }
-}
 
-/** From this length on, a view and a block copy together cost less than copying byte by byte. */
-const BLOCK_COPY = 64;
-
-/** Copies bytes; makes a short-lived view where that is the faster way, several times so for long frames. */
-function copy(from: Uint8Array, fromAt: number, to: Uint8Array, toAt: number, length: number): void {
-  if (length >= BLOCK_COPY) to.set(from.subarray(fromAt, fromAt + length), toAt);
-  else for (let i = 0; i < length; i++) to[toAt + i] = from[fromAt + i]!;
+  /** Counts the frames of the buffer that do not end in the `done` bytes of it that were written. */
+  #countLost(done: number): void {
+    let at = this.#drained ? 0 : FILE_HEADER;
+    while (at < this.#used) {
+      at += RECORD_HEADER + u32(this.#buffer, at + 8, false);
+      if (at > done) this.lost++;
+    }
+  }
 }
 
 /** Creates, or empties, a capture file. Throws CaptureError if that fails or the file is open as another capture. */
