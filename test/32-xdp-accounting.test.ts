@@ -112,7 +112,8 @@ describe('xdp: every frame and buffer is accounted for', { skip: skipWithoutLab(
           byRing: [result.received],
           disordered: 0,
           corrupt: 0,
-          dropped: result.missed,
+          // Native XDP counts them on the interface, too.
+          dropped: mode === 'native' ? result.missed : 0,
           missed: result.missed,
         });
       });
