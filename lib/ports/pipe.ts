@@ -273,6 +273,8 @@ class PipePort implements Port {
     if (this.#closed) return;
     this.rxsync();
     this.#closed = true;
+    // The memory stays mapped while this process has its other end open.
+    for (const ring of [...this.tx, ...this.rx]) this.#i32[ring.base + RING_TAIL] = ring.head;
     const { memory, lock } = this;
     let held = true;
     const letGo = (): void => {

@@ -1,3 +1,4 @@
+import { RING_TAIL } from '../abi.js';
 import type { Memory } from '../memory.js';
 import type { Needs, Port, Prepare } from '../port.js';
 import type { Ring } from '../ring.js';
@@ -82,6 +83,7 @@ export class SimPort implements Port {
   }
 
   rxsync(): void {
+    if (this.#closed) return;
     const clock = this.#clock;
     clock.tick();
     const t = clock.time;
@@ -91,6 +93,7 @@ export class SimPort implements Port {
   }
 
   txsync(): void {
+    if (this.#closed) return;
     const clock = this.#clock;
     clock.tick();
     const t = clock.time;
@@ -164,6 +167,8 @@ export class SimPort implements Port {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    // The memory may live on, with the other port of a bridge.
+    for (const ring of [...this.tx, ...this.rx]) ring.i32[ring.base + RING_TAIL] = ring.head;
     this.#memory.release();
   }
 }
