@@ -677,6 +677,45 @@ describe('writing', () => {
     });
   });
 
+  it('a frame that a bad buffer leaves no room for waits for the next sync', () => {
+    const source = Array.from({ length: 1023 }, (_, i) => frame(60, i));
+    withPorts([`pcap:${file(pcap(NS, source))}`], (port) => {
+      const ring = port.rx[0];
+      const word = ring.slotWord(1022) + SLOT_BUF_IDX;
+      const mine = ring.i32[word];
+      ring.i32[word] = 0;
+      port.rxsync();
+      assert.deepEqual([ring.space, port.ended()], [1022, false]);
+      ring.advance(1);
+      port.rxsync();
+      assert.deepEqual([ring.space, ring.len(1022), ring.len(1023), port.stats()['framesRead']], [1023, 0, 60, 1023]);
+      assert.ok(source[1022].data.equals(ring.data(1023)));
+      ring.i32[word] = mine;
+    });
+  });
+
+  it('a time does not outlive its frame where the next one only continues in the buffer', () => {
+    const output = scratchPath();
+    const before = Math.floor(Date.now() / 1000) - 1;
+    const source = [...Array.from({ length: 1023 }, (_, i) => frame(60, i)), frame(5000, 1023)];
+    withPorts([`pcap:${file(pcap(NS, source))}`, `pcap:@out=${output}`], (from, to) => {
+      const [rx, tx] = [from.rx[0], to.tx[0]];
+      from.rxsync();
+      rx.advance(1023);
+      from.rxsync();
+      // Slot 0 was the first of frame 1 and is the second of frame 1024. Its piece is sent as a frame of its own.
+      assert.equal(rx.head, 1023);
+      const [there, here] = [rx.slotWord(0) + SLOT_BUF_IDX, tx.slotWord(0) + SLOT_BUF_IDX];
+      [tx.i32[here], rx.i32[there]] = [rx.i32[there], tx.i32[here]];
+      tx.setLenFlags(0, 2048);
+      tx.advance(1);
+      to.txsync();
+    });
+    const [piece] = records(output);
+    assert.ok(source[1023].data.subarray(2048, 4096).equals(piece.data));
+    assert.ok(piece.sec >= before);
+  });
+
   const noFull = existsSync('/dev/full') ? false : 'no /dev/full here';
   it('a full disk is reported with the file, and what was lost is counted', { skip: noFull }, () => {
     const ports = openPorts([`pcap:${join(CAPTURES, 'afs.pcap')}`, 'pcap:@out=/dev/full']);
