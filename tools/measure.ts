@@ -1,8 +1,42 @@
 #!/usr/bin/env node
-import { terminal } from '../lib/measure/cli.js';
+import { fail } from '../lib/cli/fail.js';
+import { Output } from '../lib/cli/output.js';
+import { version } from '../lib/cli/version.js';
+import { UsageError } from '../lib/errors.js';
+import type { Output as Sink } from '../lib/measure/cli.js';
 import { runCompare } from '../lib/measure/cli-compare.js';
 import { runForward } from '../lib/measure/cli-forward.js';
+import { runThroughput } from '../lib/measure/cli-throughput.js';
 
-const [command, ...rest] = process.argv.slice(2);
-if (command === 'compare') process.exitCode = runCompare(rest, terminal);
-else process.exitCode = await runForward(process.argv.slice(2), terminal);
+/** What `measure NAME` runs, and in what words the help of `measure` alone lists it. */
+const COMMANDS = new Map<string, (args: string[], io: Sink) => number | Promise<number>>([
+  ['throughput', runThroughput],
+  ['compare', runCompare],
+]);
+
+const output = new Output();
+const io: Sink = {
+  out: (text) => {
+    output.text(text);
+  },
+  err: (text) => {
+    output.error(text);
+  },
+};
+
+async function main(args: string[]): Promise<number> {
+  const [word] = args as [string?];
+  if (word === undefined || word.startsWith('-')) {
+    if (word !== '--version') return runForward(args, io);
+    output.text(`measure ${version()}\n`);
+    return 0;
+  }
+  const command = COMMANDS.get(word);
+  if (command === undefined)
+    throw new UsageError(`no subcommand '${word}'; there are ${[...COMMANDS.keys()].join(', ')}`);
+  return command(args.slice(1), io);
+}
+
+const [word = ''] = process.argv.slice(2);
+const name = COMMANDS.has(word) ? `measure ${word}` : 'measure';
+process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => fail(name, error, output));

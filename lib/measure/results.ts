@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { UsageError } from '../errors.js';
+import type { CoreShares } from './cpu.js';
 import { Histogram, type HistogramJson } from './histogram.js';
 import type { Metric } from './metrics.js';
 import type { Surroundings } from './surroundings.js';
@@ -41,6 +42,8 @@ export interface Result {
   /** Line rate of the link in Gbit/s, for shares of line rate. */
   link_gbps?: number;
   note?: string;
+  /** What each core did meanwhile, whoever used it: shares 0 to 1. */
+  cores?: CoreShares[];
   surroundings?: Surroundings;
   /** ISO 8601, UTC. */
   time: string;

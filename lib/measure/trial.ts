@@ -4,6 +4,9 @@ import { PortError, UsageError } from '../errors.js';
 import { formatPortSpec, parsePortSpec } from '../portspec.js';
 import type { SimSpec } from '../portspec.js';
 import type { WaitMode } from '../wait.js';
+import type { CoreShares } from './cpu.js';
+import type { HistogramJson } from './histogram.js';
+import { runJob } from './trial-run.js';
 
 /** One trial: two simulated ports, one bridge, a length. */
 export interface TrialOptions {
@@ -13,9 +16,11 @@ export interface TrialOptions {
   size?: number;
   /** Offered load as a share of the line rate, 0..1. Default: what the names say. */
   load?: number;
-  /** Length of the trial in seconds. */
+  /** Length of the trial in seconds; of link time where the ports have a virtual clock. */
   seconds: number;
-  /** Seconds of forwarding before it, not counted. Default 0.5. */
+  /** Frames that arrive at each port, in one burst at the offered load; then it is silent. Default: no end. */
+  frames?: number;
+  /** Seconds of forwarding before it, not counted. Default 0.5; none on the virtual clock. */
   warmupSeconds?: number;
   /** Only from the first port to the second. */
   oneWay?: boolean;
@@ -24,6 +29,8 @@ export interface TrialOptions {
   wait?: WaitMode;
   /** CPU the forwarding thread runs on. Default: any. */
   cpu?: number;
+  /** Measure the latency of every so many-th frame, a power of two. Default: of none. */
+  latencyEvery?: number;
 }
 
 /** What a trial's thread is given; plain data. */
@@ -37,6 +44,11 @@ export interface TrialJob {
   wait: WaitMode;
   cpu: number;
   checked: boolean;
+  virtual: boolean;
+  /** Infinity: no end. */
+  frames: number;
+  /** 0: no latency. */
+  latencyEvery: number;
 }
 
 /** One direction of a trial, in frames. */
@@ -71,6 +83,19 @@ export interface TrialResult {
   /** CPU time of the forwarding thread during the trial, ns. */
   userNs: number;
   systemNs: number;
+  /** What the machine's cores did meanwhile, everything that ran on them included. */
+  cores: CoreShares[];
+  /** Of both directions together. */
+  latency?: LatencySample;
+}
+
+/** Latencies from last bit in to last bit out, on the simulated links' clock. */
+export interface LatencySample {
+  histogram: HistogramJson;
+  /** One frame of so many was looked at. */
+  every: number;
+  /** Sampled frames whose arrival was forgotten: with heavy loss only. */
+  unmatched: number;
 }
 
 /** Until the compiler has optimised the loop; measured: the last deoptimisation comes within 0.3 s. */
@@ -88,24 +113,33 @@ function simName(name: string, { size, load }: TrialOptions): SimSpec {
 }
 
 /**
- * Runs one trial in a thread of its own, so that each begins with a fresh compiler and no garbage.
+ * Runs one trial in a thread of its own, so that each begins with a fresh compiler and no garbage; on the virtual clock
+ * in the thread that calls.
  * @throws UsageError when the ports cannot be measured, PortError when one fails
  */
 export async function runTrial(options: TrialOptions): Promise<TrialResult> {
   const specs = options.names.map((name) => simName(name, options));
   const oneWay = options.oneWay ?? false;
   const [a, b] = specs;
+  const virtual = a.clock === 'virtual';
+  if (a.clock !== b.clock || (virtual && a.step !== b.step))
+    throw new UsageError(`${options.names.join(', ')}: the ports of a trial need the same clock= and step=`);
   const job: TrialJob = {
     names: [formatPortSpec(a), formatPortSpec(oneWay ? { ...b, load: 0 } : b)],
     seconds: options.seconds,
-    warmupSeconds: options.warmupSeconds ?? WARMUP_SECONDS,
+    warmupSeconds: options.warmupSeconds ?? (virtual ? 0 : WARMUP_SECONDS),
     oneWay,
     burst: options.burst ?? DEFAULT_BURST,
     copy: options.copy ?? false,
     wait: options.wait ?? 'busy',
     cpu: options.cpu ?? -1,
     checked: specs.every((spec) => spec.check),
+    virtual,
+    frames: options.frames ?? Infinity,
+    latencyEvery: options.latencyEvery ?? 0,
   };
+  // Nothing on the virtual clock depends on how fast the thread is, so a new one has no use.
+  if (virtual) return runJob(job);
   const worker = new Worker(new URL('./trial-worker.js', import.meta.url), { workerData: job, name: 'trial' });
   return new Promise((resolve, reject) => {
     worker.once('message', (message: { result: TrialResult } | { usage: boolean; message: string }) => {

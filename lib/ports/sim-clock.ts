@@ -24,6 +24,16 @@ export class SimClock {
     this.#down = spec.flap?.down ?? 0;
   }
 
+  /** CLOCK_MONOTONIC when this clock began, ns; 0 for the virtual clock, and before the first tick(). */
+  get origin(): number {
+    return Math.max(0, this.#start);
+  }
+
+  /** Brings the time up to date between syncs. The virtual clock knows no time between them. */
+  refresh(): void {
+    if (this.#step === 0) this.tick();
+  }
+
   /** Advances: to the machine's time, or by one step of the virtual clock. */
   tick(): void {
     let elapsed: number;

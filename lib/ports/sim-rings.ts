@@ -70,7 +70,8 @@ export const SENT_BYTES = 2;
 /**
  * Lets single-slot frames leave slots [slot, slot + n) of a tx ring, each at the time the wire is free, until the
  * time in `wire[UNTIL]`; checks their stamps. Stops at the first frame that is not plain (several slots, zero length,
- * a stamp that is not the expected one). Returns how many left; `wire` is brought up to date.
+ * a stamp that is not the expected one). Returns how many left; `wire` is brought up to date, and of every `every`-th
+ * frame `taken` gets what latency is made from; see DepartureTimes.
  */
 export type Drain = (slot: number, n: number) => number;
 
@@ -80,8 +81,10 @@ export function drainFor(
   nsPerByte: number,
   check: boolean,
   expected: Int32Array,
+  every = 0,
+  taken: Float64Array = new Float64Array(1),
 ): Drain {
-  return specialize(makeDrain, 'sim-drain')(abi, frame, ring, wire, nsPerByte, check, expected);
+  return specialize(makeDrain, 'sim-drain')(abi, frame, ring, wire, nsPerByte, check, expected, every, taken);
 }
 
 function makeDrain(
@@ -92,12 +95,16 @@ function makeDrain(
   nsPerByte: number,
   check: boolean,
   expected: Int32Array,
+  every: number,
+  taken: Float64Array,
 ): Drain {
   const words = ring.i32;
   const { slot0, numSlots, bufSize, offsetMask } = ring;
   const bufBase = ring.bufBase >> 2;
   const bufWords = bufSize >> 2;
   const buffers = ring.bufLimit - FIRST_BUFFER;
+  const sampled = every !== 0;
+  const others = every - 1;
 
   return function drain(slot: number, n: number): number {
     const w = words;
@@ -107,6 +114,7 @@ function makeDrain(
     let bytes = 0;
     let i = slot;
     let k = 0;
+    let noted = 1;
     for (; k < n; k = (k + 1) | 0) {
       const at = (slot0 + (i << 2)) | 0;
       const lenFlags = w[(at + 1) | 0] | 0;
@@ -139,11 +147,18 @@ function makeDrain(
         while (m < trailer && w[(data + m) | 0] === ((mark + m) | 0)) m = (m + MARK_STRIDE) | 0;
         if (m < trailer) break;
         next[tag] = seq + 1;
+        if (sampled && (seq & others) === 0) {
+          taken[noted] = tag;
+          taken[(noted + 1) | 0] = seq;
+          taken[(noted + 2) | 0] = free;
+          noted = (noted + 3) | 0;
+        }
       }
       bytes = (bytes + len) | 0;
       i = (i + 1) | 0;
       if (i === numSlots) i = 0;
     }
+    if (sampled) taken[0] = noted;
     wire[0] = free;
     wire[2] += bytes >>> 0; // unsigned: a full turn of the largest ring of the largest buffers is below 2^32
     return k;

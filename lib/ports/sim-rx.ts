@@ -3,6 +3,7 @@ import { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
 import type { SimSpec } from '../spec/sim.js';
 import { FCS_BYTES, WIRE_OVERHEAD_BYTES } from '../units.js';
+import type { ArrivalTimes } from './sim-latency.js';
 import { stampFrame } from './sim-frame.js';
 import { fillFor, type Fill } from './sim-rings.js';
 
@@ -36,17 +37,21 @@ export class SimRx implements Arrivals {
   readonly #scratchBytes: Uint8Array;
   readonly #fill: Fill;
   readonly #spec: SimSpec;
-  readonly #most: number;
+  #most: number;
+  #times: ArrivalTimes | undefined;
   /** Lengths of the frames without FCS, in the order in which they repeat. */
   readonly #lengths: Int32Array;
   /** ns from each frame to the next one of this ring, as offered. */
   readonly #gaps: Float64Array;
   readonly #plain: boolean;
+  readonly #limit: number;
   #next: number;
   #turn = 0;
   /** Next slot a frame goes to; slots [visible, fill) hold frames not yet shown. */
   #fillSlot = 0;
   #visible = 0;
+  /** The moderation tick whose frames are visible. */
+  #tick = 0;
   /** Slots the ring may fill. */
   #free: number;
   /** Consumed by the user but not refilled yet (`budget=`). */
@@ -67,7 +72,8 @@ export class SimRx implements Arrivals {
     this.#fill = fillFor(ring, tag, spec.check);
     this.#tag = tag;
     this.#free = ring.numSlots - 1;
-    this.#most = spec.count === 0 ? Infinity : Math.ceil((spec.count - (tag & 0xff)) / rings);
+    this.#limit = spec.count === 0 ? Infinity : Math.ceil((spec.count - (tag & 0xff)) / rings);
+    this.#most = this.#limit;
     const sizes = interleave(spec.size);
     this.#lengths = Int32Array.from(sizes, (size) => size - FCS_BYTES);
     const nsPerByte = spec.load > 0 ? (8e9 / spec.rate) * (rings / spec.load) : Infinity;
@@ -94,9 +100,16 @@ export class SimRx implements Arrivals {
   pause(): void {
     this.#paused = true;
   }
-  resume(t: number): void {
+  /** @param frames that arrive before the source ends again; default: as `count=` says */
+  resume(t: number, frames = Infinity): void {
     this.#paused = false;
+    this.#most = Math.min(this.#limit, this.offered + frames);
     this.#next = t + this.#gaps[this.#turn];
+  }
+
+  /** Remembers from now on when frames arrive. */
+  watch(times: ArrivalTimes): void {
+    this.#times = times;
   }
 
   get ended(): boolean {
@@ -111,8 +124,11 @@ export class SimRx implements Arrivals {
     const { ring } = this.kring;
     // What arrived until now found the slots that were free until now.
     if (this.#spec.itr > 0) {
-      this.#arrive(tick);
-      this.#visible = this.#fillSlot;
+      if (tick > this.#tick) {
+        this.#tick = tick;
+        this.#arrive(tick);
+        this.#visible = this.#fillSlot;
+      }
       this.#arrive(t);
     }
     const head = this.kring.begin();
@@ -142,11 +158,13 @@ export class SimRx implements Arrivals {
       const gap = this.#gaps[0];
       const due = Math.min(Math.floor((t - this.#next) / gap) + 1, this.#most - this.offered);
       if (!(due > 0)) return; // also when the load is 0 and the gap infinite
+      this.#times?.note(this.#seq, due, this.#next, gap);
       this.#next += due * gap;
       this.#arrivePlain(due);
       return;
     }
     while (this.#next <= t && this.offered < this.#most) {
+      this.#times?.note(this.#seq, 1, this.#next, 0);
       this.#next += this.#gaps[this.#turn];
       this.#arriveOne();
     }

@@ -2,6 +2,7 @@ import { LEN_MASK, MOREFRAG, SLOT_LEN_FLAGS } from '../abi.js';
 import { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
 import type { SequenceCheck } from '../sequence.js';
+import type { DepartureTimes } from './sim-latency.js';
 import { judgeFrame, SEQ_WORD, TAG_WORD } from './sim-frame.js';
 import { drainFor, SENT_BYTES, UNTIL, WIRE_FREE, type Drain } from './sim-rings.js';
 
@@ -24,7 +25,8 @@ export class SimTx {
   badSlots = 0;
 
   readonly kring: Kring;
-  readonly #drain: Drain;
+  #drain: Drain;
+  #latency: DepartureTimes | undefined;
   /** First slot whose frame has not left. */
   #cursor = 0;
   #scratch = new Int32Array(0);
@@ -38,6 +40,14 @@ export class SimTx {
   ) {
     this.kring = new Kring(ring);
     this.#drain = drainFor(ring, wire.state, wire.nsPerByte, checked, check.expected);
+  }
+
+  /** Takes the times at which frames leave from now on. */
+  watch(latency: DepartureTimes): void {
+    const { wire, check, checked } = this;
+    const { every, taken } = latency;
+    this.#latency = latency;
+    this.#drain = drainFor(this.kring.ring, wire.state, wire.nsPerByte, checked, check.expected, every, taken);
   }
 
   /** Slots handed over that have not left. */
@@ -54,12 +64,13 @@ export class SimTx {
     for (let pending = this.pending; pending > 0; pending = this.pending) {
       const left = this.#drain(this.#cursor, pending);
       this.sent += left;
+      this.#latency?.settle();
       this.#cursor = (this.#cursor + left) % ring.numSlots;
       if (left === pending || !this.#departOne(pending - left, until)) break;
     }
   }
 
-  /** Takes what the user handed over at link time `t`; a wire that was idle starts with it. */
+  /** Takes what the user handed over at link time `t`, to which frames have left; a wire that is idle starts with it. */
   take(t: number): void {
     const idle = this.pending === 0;
     const head = this.kring.begin();
@@ -116,7 +127,13 @@ export class SimTx {
       at += ring.len(i);
     }
     const verdict = judgeFrame(this.#scratch, bytes);
-    if (verdict === 'good') this.check.arrived(this.#scratch[TAG_WORD] >>> 16, this.#scratch[SEQ_WORD]);
-    else this.check[verdict]++;
+    if (verdict !== 'good') {
+      this.check[verdict]++;
+      return;
+    }
+    const tag = this.#scratch[TAG_WORD] >>> 16;
+    const seq = this.#scratch[SEQ_WORD];
+    this.check.arrived(tag, seq);
+    this.#latency?.departed(tag, seq, this.wire.state[WIRE_FREE]);
   }
 }

@@ -1,10 +1,12 @@
 import { RING_TAIL } from '../abi.js';
+import { UsageError } from '../errors.js';
 import type { Memory } from '../memory.js';
 import type { Needs, Port, Prepare } from '../port.js';
 import type { Ring } from '../ring.js';
 import type { SimSpec } from '../spec/sim.js';
 import { SequenceCheck } from '../sequence.js';
 import { SimClock } from './sim-clock.js';
+import { ArrivalTimes, DepartureTimes } from './sim-latency.js';
 import { SENT_BYTES } from './sim-rings.js';
 import { SimRx } from './sim-rx.js';
 import { SimTx, SimWire } from './sim-tx.js';
@@ -103,14 +105,17 @@ export class SimPort implements Port {
     // The rings take turns at being first on the wire.
     this.#turn = this.#turn + 1 < n ? this.#turn + 1 : 0;
     const tick = txtimer > 0 ? t - (t % txtimer) : t;
+    const until = this.#wire.nsPerByte === 0 ? Infinity : t;
     for (let k = 0; k < n; k++) {
       const sender = senders[(this.#turn + k) % n];
       if (txtimer > 0 && tick > this.#txTick) {
         sender.depart(tick);
         sender.release();
       }
+      // What waited leaves first: only then is it known whether the wire stood idle when more was handed over.
+      if (clock.up) sender.depart(until);
       sender.take(t);
-      if (clock.up) sender.depart(this.#wire.nsPerByte === 0 ? Infinity : t);
+      if (clock.up) sender.depart(until);
       if (txtimer === 0) sender.release();
     }
     this.#txTick = tick;
@@ -132,10 +137,46 @@ export class SimPort implements Port {
   pause(): void {
     for (const receiver of this.#receivers) receiver.pause();
   }
-  resume(): void {
-    this.#clock.tick();
+  /** @param frames that arrive before the link falls silent again; default: without end, or as `count=` says */
+  resume(frames = Infinity): void {
+    this.#clock.refresh();
     this.#clock.longestGap = 0;
-    for (const receiver of this.#receivers) receiver.resume(this.#clock.time);
+    const rings = this.#receivers.length;
+    this.#receivers.forEach((receiver, i) => {
+      receiver.resume(this.#clock.time, frames === Infinity ? frames : Math.ceil((frames - i) / rings));
+    });
+  }
+
+  /** Link time of the latest sync, ns since the port was opened. */
+  get linkTime(): number {
+    return this.#clock.time;
+  }
+
+  /**
+   * Measures from now on how long frames that arrive at `source` take until they have left here.
+   * @param every look at each frame whose sequence number is a multiple of this, a power of two
+   * @throws UsageError for ports without a clock in common or without stamped frames
+   */
+  watchLatency(source: SimPort, every: number): DepartureTimes {
+    for (const { text, rate, check, flap } of [this.#spec, source.#spec]) {
+      if (rate === Infinity)
+        throw new UsageError(
+          `${text}: with rate=max frames have no time of arrival; give a rate, for example rate=10G`,
+        );
+      if (!check) throw new UsageError(`${text}: latency is read from the stamps of frames; leave check=off away`);
+      if (flap) throw new UsageError(`${text}: a link's clock stands while it is down; leave flap= away`);
+    }
+    this.#clock.refresh();
+    source.#clock.refresh();
+    const arrivals = source.#receivers.map((receiver) => {
+      const times = new ArrivalTimes(every);
+      receiver.watch(times);
+      return [receiver.tag, times] as const;
+    });
+    const ahead = this.#clock.origin - source.#clock.origin;
+    const latency = new DepartureTimes(every, new Map(arrivals), this.#spec.slots, ahead);
+    for (const sender of this.#senders) sender.watch(latency);
+    return latency;
   }
   /** Settles the account with `source`, which is paused and whose frames leave here: what has not come is lost. */
   settle(source: SimPort): void {

@@ -1,0 +1,118 @@
+import { UsageError } from '../errors.js';
+import { formatTime, lineRate } from '../units.js';
+import type { CoreShares } from './cpu.js';
+import { trialOptions, type Setup } from './setup.js';
+import { runTrial, type LatencySample, type TrialResult } from './trial.js';
+
+/** One trial to run on a bench: `load` in frames/s, all directions together. */
+export interface BenchLoad {
+  size: number;
+  load: number;
+  seconds: number;
+  /** Frames each way, in one burst; then silence. Default: no end. */
+  frames?: number;
+  /** Measure latency; see TrialOptions. */
+  latencyEvery?: number;
+}
+
+/** What a trial counted, sums of the directions. */
+export interface BenchTrial {
+  /** Length as it really was, seconds. */
+  seconds: number;
+  offered: number;
+  forwarded: number;
+  lost: number;
+  /** Frames/s that came back within the trial's time. */
+  rate: number;
+  duplicates: number;
+  reordered: number;
+  corrupt: number;
+  /** Lost frames that no counter accounts for: 0, or a fault. */
+  unexplained: number;
+  cores: CoreShares[];
+  /** CPU time of the forwarding thread, ns, and the share of its turns that moved frames; absent when it is not ours. */
+  threadNs?: number;
+  busyShare?: number;
+  /** Longest time the machine held the forwarding loop up, ns. */
+  longestGapNs?: number;
+  latency?: LatencySample;
+}
+
+/** Something that can be put under load: what is between a generator and a sink. */
+export interface Bench {
+  /** For people: what is measured. */
+  readonly title: string;
+  /** 1, or 2 when frames go both ways at once. */
+  readonly directions: number;
+  /** The highest load of that frame size, frames/s, all directions together. */
+  maxLoad(size: number): number;
+  run(load: BenchLoad): Promise<BenchTrial>;
+}
+
+/** Two simulated ports, bridged by this process. @throws UsageError for links without a line rate */
+export function simBench(setup: Setup): Bench {
+  const directions = setup.oneWay ? 1 : 2;
+  if (setup.rate === Infinity)
+    throw new UsageError(
+      'rate=max: a link without a speed has no load to search for; give a rate such as --rate 10G, ' +
+        'or run measure --rate max, which shows what the machine can do',
+    );
+  const maxLoad = (size: number): number => lineRate(setup.rate, size) * directions;
+  return {
+    title: setup.names.join(setup.oneWay ? ' → ' : ' ⇄ '),
+    directions,
+    maxLoad,
+    async run({ size, load, ...rest }) {
+      const trial = await runTrial({ ...trialOptions(setup, size), ...rest, load: Math.min(1, load / maxLoad(size)) });
+      return summed(trial);
+    },
+  };
+}
+
+function summed(trial: TrialResult): BenchTrial {
+  const sum = (key: keyof TrialResult['directions'][number]): number =>
+    trial.directions.reduce((total, direction) => total + direction[key], 0);
+  const { seconds, cores, userNs, systemNs, busyShare, longestGapNs, latency } = trial;
+  return {
+    seconds,
+    offered: sum('offered'),
+    forwarded: sum('forwarded'),
+    lost: sum('lost'),
+    rate: sum('forwardedInTime') / seconds,
+    duplicates: sum('duplicates'),
+    reordered: sum('reordered'),
+    corrupt: sum('corrupt'),
+    unexplained: sum('unexplained'),
+    cores,
+    threadNs: userNs + systemNs,
+    busyShare,
+    longestGapNs,
+    ...(latency === undefined ? {} : { latency }),
+  };
+}
+
+/** CPU time of the forwarding thread a frame, in turns that moved frames, ns: a thread that spins idly has cost no frame anything. */
+export function frameNs({ threadNs, busyShare, forwarded }: BenchTrial): number | undefined {
+  return threadNs === undefined || busyShare === undefined || forwarded === 0
+    ? undefined
+    : (threadNs * busyShare) / forwarded;
+}
+
+/** Sentences about trials whose figures say less than they seem to. */
+export function benchRemarks(trials: readonly BenchTrial[]): string[] {
+  const remarks: string[] = [];
+  const gap = Math.max(0, ...trials.filter(({ lost }) => lost > 0).map(({ longestGapNs = 0 }) => longestGapNs));
+  if (gap > 0)
+    remarks.push(
+      `Frames are lost where they find no free slot: the machine held the forwarding loop up for ${formatTime(gap)} ` +
+        'at most. With --cpu, on a core of its own, gaps are shorter.',
+    );
+  const sum = (key: 'duplicates' | 'reordered' | 'corrupt' | 'unexplained'): number =>
+    trials.reduce((total, trial) => total + trial[key], 0);
+  const wrong = sum('duplicates') + sum('reordered') + sum('corrupt');
+  if (wrong > 0)
+    remarks.push(`${sum('duplicates')} duplicate, ${sum('reordered')} reordered, ${sum('corrupt')} corrupt frames.`);
+  if (sum('unexplained') > 0)
+    remarks.push(`${sum('unexplained')} lost frames are in no counter: this is a fault, please report it.`);
+  return remarks;
+}

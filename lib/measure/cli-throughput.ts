@@ -1,0 +1,190 @@
+import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
+import { parseCountWithin, parsePercent } from '../units.js';
+import { UsageError } from '../errors.js';
+import { benchRemarks, frameNs, simBench, type Bench, type BenchTrial } from './bench.js';
+import type { Output } from './cli.js';
+import { coresText, cpuMetrics } from './cpu.js';
+import { Emitter, helped, numberColumns } from './emit.js';
+import { formatNumber } from './format.js';
+import {
+  lossRatio,
+  ndrPdrGoals,
+  runSearch,
+  searchSteps,
+  steadyGoals,
+  type GoalResult,
+  type SearchResult,
+} from './search.js';
+import { parseSeconds, readSetup, SETUP_OPTIONS, setupCell } from './setup.js';
+
+const OPTIONS = {
+  ...SETUP_OPTIONS,
+  seconds: { value: 'N', help: 'Length of the trials that decide. Default: 2. RFC 2544 asks for 60.' },
+  trials: {
+    value: 'N',
+    help: 'Trials of that length at a load, of which the majority decides. Default: 1, where a single lost frame does.',
+  },
+  width: { value: 'PERCENT', help: 'Width of the intervals, as a share of their upper end. Default: 0.5%.' },
+} as const satisfies OptionTable;
+
+export const THROUGHPUT_HELP = `Usage: measure throughput [options]
+
+Finds, for each frame size, the highest load that is forwarded without loss (NDR, the throughput of RFC 2544 section 26.1)
+and with at most 0.5 % loss (PDR), both in one search (multiple loss ratio search, RFC 9971): short trials come close,
+full-length ones decide. docs/measuring.md tells how, and what each figure means.
+
+${optionsHelp(OPTIONS)}
+
+Columns: NDR and PDR are what was forwarded at the lower bound, in 10⁶ frames a second, both directions together; in
+brackets the loads between which the true value lies; trial-seconds is the time spent offering load.
+`;
+
+/** Loads below this share of the line rate are not looked at. */
+const LEAST_SHARE = 1e-4;
+
+export interface ThroughputOptions {
+  seconds: number;
+  /** Full-length trials at a load, of which the majority decides. */
+  trials: number;
+  /** Width of the intervals as a share of their upper end. */
+  width: number;
+  onTrial?: (trial: { load: number; seconds: number; trialSeconds: number }) => void;
+}
+
+export interface Throughput {
+  search: SearchResult;
+  ndr: GoalResult;
+  pdr: GoalResult;
+  /** The worst full-length trial at NDR's lower bound; absent when no load was carried without loss. */
+  atNdr?: BenchTrial;
+  trials: BenchTrial[];
+}
+
+/** Searches a bench for NDR and PDR at one frame size. */
+export async function findThroughput(bench: Bench, size: number, options: ThroughputOptions): Promise<Throughput> {
+  const { seconds, trials: repeats, width, onTrial } = options;
+  const goals = repeats === 1 ? ndrPdrGoals(seconds, width) : steadyGoals(seconds, repeats, width);
+  const maxLoad = bench.maxLoad(size);
+  const trials: { load: number; asked: number; ratio: number; trial: BenchTrial }[] = [];
+  let trialSeconds = 0;
+  const search = await runSearch(searchSteps({ goals, minLoad: maxLoad * LEAST_SHARE, maxLoad }), async (request) => {
+    onTrial?.({ ...request, trialSeconds });
+    const trial = await bench.run({ size, ...request });
+    trialSeconds += request.seconds;
+    trials.push({ load: request.load, asked: request.seconds, ratio: lossRatio(request, trial), trial });
+    return trial;
+  });
+  const [ndr, pdr] = search.goals;
+  const [atNdr] = trials
+    .filter(({ load, asked }) => load === ndr.lower && asked >= seconds)
+    .sort((x, y) => y.ratio - x.ratio);
+  return {
+    search,
+    ndr,
+    pdr,
+    trials: trials.map(({ trial }) => trial),
+    ...((atNdr as typeof atNdr | undefined) && { atNdr: atNdr.trial }),
+  };
+}
+
+function metricsOf({ search, ndr, pdr, atNdr }: Throughput): Record<string, number> {
+  const bounds = (name: string, { lower, upper }: GoalResult): Record<string, number> => ({
+    ...(lower === undefined ? {} : { [`${name}_lower_mpps`]: lower / 1e6 }),
+    ...(upper === undefined ? {} : { [`${name}_upper_mpps`]: upper / 1e6 }),
+  });
+  const cost = atNdr && frameNs(atNdr);
+  return {
+    ndr_mpps: ndr.conditionalThroughput / 1e6,
+    pdr_mpps: pdr.conditionalThroughput / 1e6,
+    ...bounds('ndr', ndr),
+    ...bounds('pdr', pdr),
+    trial_s: search.trialSeconds,
+    ...(atNdr?.busyShare === undefined ? {} : { busy_share: atNdr.busyShare }),
+    ...(cost === undefined ? {} : { frame_ns: cost }),
+    ...cpuMetrics(atNdr?.cores ?? []),
+  };
+}
+
+/** `2.310 [2.301, 2.312]`; a bound that does not exist is a dash. */
+function goalText({ lower, upper, conditionalThroughput }: GoalResult): string {
+  const bound = (load: number | undefined): string => (load === undefined ? '–' : (load / 1e6).toFixed(3));
+  return `${(conditionalThroughput / 1e6).toFixed(3)} [${bound(lower)}, ${bound(upper)}]`;
+}
+
+/** Runs `measure throughput`. Returns the exit code. */
+export async function runThroughput(args: string[], io: Output): Promise<number> {
+  const line = new CommandLine(OPTIONS, args);
+  if (helped(line, io, THROUGHPUT_HELP)) return 0;
+  const setup = readSetup(line);
+  const seconds = line.read('seconds', parseSeconds) ?? 2;
+  const repeats = line.read('trials', (text) => parseCountWithin(text, 1, 1000)) ?? 1;
+  const width = line.read('width', parseWidth) ?? 0.005;
+  const bench = simBench(setup);
+  const emitter = new Emitter(
+    setup,
+    io,
+    numberColumns(
+      'size\nbytes',
+      'NDR\nMpps [lower, upper]',
+      '% of\nline rate',
+      'PDR\nMpps [lower, upper]',
+      '% of\nline rate',
+      'trial-\nseconds',
+      'busy\n%',
+      'ns a\nframe',
+      'CPUs\nbusy',
+    ),
+  );
+  const decided = repeats === 1 ? '' : `, majority of ${repeats}`;
+  emitter.say(
+    `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, final trials of ${seconds} s${decided}\n\n`,
+  );
+  const remarks: string[] = [];
+  const all: BenchTrial[] = [];
+  for (const size of setup.sizes) {
+    const found = await findThroughput(bench, size, {
+      seconds,
+      trials: repeats,
+      width,
+      onTrial: ({ load, seconds: length, trialSeconds }) => {
+        const place = `${setup.sizes.indexOf(size) + 1} of ${setup.sizes.length}`;
+        const trial = `${(load / 1e6).toFixed(3)} Mpps for ${formatNumber(length, 3)} s`;
+        emitter.progress(`${size} bytes (${place}): ${trial}, ${formatNumber(trialSeconds, 3)} trial-seconds so far`);
+      },
+    });
+    const { ndr, pdr, search, atNdr } = found;
+    const metrics = metricsOf(found);
+    const share = ({ conditionalThroughput }: GoalResult): string =>
+      ((100 * conditionalThroughput) / bench.maxLoad(size)).toFixed(1);
+    const cell = setupCell(setup, size);
+    emitter.add({ kind: 'throughput', cell, metrics, ...(atNdr === undefined ? {} : { cores: atNdr.cores }) }, [
+      String(size),
+      goalText(ndr),
+      share(ndr),
+      goalText(pdr),
+      share(pdr),
+      search.trialSeconds.toFixed(1),
+      atNdr?.busyShare === undefined ? '–' : (100 * atNdr.busyShare).toFixed(0),
+      metrics.frame_ns === undefined ? '–' : formatNumber(metrics.frame_ns, 3),
+      atNdr === undefined ? '–' : busyCores(metrics),
+    ]);
+    all.push(...found.trials);
+    if (atNdr !== undefined && atNdr.cores.length > 0)
+      remarks.push(`${size} bytes at NDR, the whole machine: ${coresText(atNdr.cores)}`);
+    if (search.generatorLimited)
+      remarks.push(`${size} bytes: the generator, not what was measured, may have been the limit.`);
+  }
+  emitter.end([remarks.join('\n'), ...benchRemarks(all)].filter((text) => text !== ''));
+  return all.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
+}
+
+function busyCores(metrics: Record<string, number>): string {
+  const { cpu_user_share: user, cpu_system_share: system, cpu_irq_share: irq, cpu_softirq_share: softirq } = metrics;
+  return user === undefined ? '–' : formatNumber(user + system + irq + softirq, 3);
+}
+
+function parseWidth(text: string): number {
+  const width = parsePercent(text);
+  if (width > 0 && width < 1) return width;
+  throw new UsageError(`'${text}': expected more than 0% and less than 100%, such as 0.5%`);
+}

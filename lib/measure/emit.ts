@@ -1,0 +1,74 @@
+import type { CommandLine } from '../cli/options.js';
+import { table, type Column } from '../table.js';
+import type { Output } from './cli.js';
+import { appendResults, RESULT_VERSION, type Result } from './results.js';
+import type { Setup } from './setup.js';
+import { describeSurroundings, type Surroundings } from './surroundings.js';
+
+/** Where results go: to the terminal as table, JSON lines or CSV, and to a result file as each one comes. */
+export class Emitter {
+  readonly results: Result[] = [];
+  readonly #rows: string[][] = [];
+  readonly #surroundings: Surroundings = describeSurroundings();
+
+  constructor(
+    readonly to: Pick<Setup, 'format' | 'out' | 'rate'>,
+    readonly io: Output,
+    readonly columns: readonly Column[],
+  ) {}
+
+  /** Text for people; nothing where the output is for programs. */
+  say(text: string): void {
+    if (this.to.format === 'table') this.io.out(text);
+  }
+
+  /** One line on a terminal that the next one replaces; nothing where stderr is not a terminal. */
+  progress(text: string): void {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  }
+
+  /** @param cells the row of the table */
+  add(result: Pick<Result, 'kind' | 'cell' | 'metrics'> & Partial<Result>, cells: string[]): void {
+    this.progress('');
+    const { format, out, rate } = this.to;
+    const whole: Result = {
+      v: RESULT_VERSION,
+      repeat: 0,
+      ...result,
+      ...(Number.isFinite(rate) ? { link_gbps: rate / 1e9 } : {}),
+      surroundings: this.#surroundings,
+      time: new Date().toISOString(),
+    };
+    if (out !== undefined) {
+      const notice = appendResults(out, [whole]);
+      if (notice !== undefined) this.io.err(`${notice}\n`);
+    }
+    if (format === 'json') this.io.out(`${JSON.stringify(whole)}\n`);
+    if (format === 'csv') {
+      const { cell, metrics } = whole;
+      const shown = Object.fromEntries(Object.entries(cell).filter(([axis]) => axis === 'size' || axis === 'load'));
+      const line = { ...shown, ...metrics };
+      if (this.results.length === 0) this.io.out(`${Object.keys(line).join(',')}\n`);
+      this.io.out(`${Object.values(line).join(',')}\n`);
+    }
+    this.results.push(whole);
+    this.#rows.push(cells);
+  }
+
+  /** Prints the table, and below it what the figures do not say by themselves. */
+  end(remarks: readonly string[] = []): void {
+    this.say(`${table(this.columns, this.#rows).join('\n')}\n`);
+    for (const remark of remarks) this.say(`\n${remark}\n`);
+  }
+}
+
+/** Right-aligned columns; a heading breaks at `\n`. */
+export function numberColumns(...heads: string[]): Column[] {
+  return heads.map((head) => ({ head, align: 'right' }));
+}
+
+/** Whether the help was asked for: then it is printed. */
+export function helped(line: CommandLine<'help'>, io: Output, help: string): boolean {
+  if (line.has('help')) io.out(help);
+  return line.has('help');
+}

@@ -1,0 +1,110 @@
+/** What the subcommands that run trials have in common: their options, and what these say. */
+import { DEFAULT_BURST } from '../bridge.js';
+import type { CommandLine, OptionTable } from '../cli/options.js';
+import { UsageError } from '../errors.js';
+import { formatPortSpec, parsePortSpec, type SimSpec } from '../portspec.js';
+import { parseCountWithin, parseRate, parseSizes } from '../units.js';
+import type { WaitMode } from '../wait.js';
+import type { TrialOptions } from './trial.js';
+
+/** RFC 2544 section 9.1 for Ethernet, the sizes every report uses. */
+export const SIZES = '64,128,256,512,1024,1280,1518';
+/**
+ * Slots of the embedded default's rings: what 10G controllers of the ix and ixl families allow at most. At line rate
+ * and 64 bytes they fill in 275 µs, so that a machine with other work to do holds the loop up without losing frames.
+ */
+export const SLOTS = 4096;
+
+export const SETUP_OPTIONS = {
+  interface: {
+    short: 'i',
+    value: 'PORT',
+    repeat: true,
+    help: `A port; give two. Default: sim:a@slots=${SLOTS} and sim:b@slots=${SLOTS}, at 10 Gbit/s.`,
+  },
+  size: { value: 'LIST', help: `Frame sizes in bytes, FCS included. Default: ${SIZES}.` },
+  sizes: { value: 'LIST', help: 'The same as --size.' },
+  rate: {
+    value: 'RATE',
+    help: 'Speed of the links: 10G, 25G, 40G, 100G, or max (as fast as the machine goes). Default: what the ports say.',
+  },
+  'one-way': { help: 'Only from the first port to the second.' },
+  burst: { short: 'b', value: 'N', help: `Slots moved per ring and turn. Default: ${DEFAULT_BURST}.` },
+  copy: { short: 'c', help: 'Copy frames although buffers could be exchanged.' },
+  wait: { value: 'MODE', help: 'busy (spin, the default) or poll (sleep when there is nothing to do).' },
+  cpu: { value: 'N', help: 'CPU the forwarding thread runs on.' },
+  json: { help: 'One JSON object a line, as in result files (docs/results.md).' },
+  csv: { help: 'Comma-separated values.' },
+  out: { value: 'FILE', help: 'Append the results to FILE, for measure compare and measure report.' },
+  help: { short: 'h', help: 'This text.' },
+} as const satisfies OptionTable;
+
+/** Two simulated ports, how they are bridged, and where results go. */
+export interface Setup {
+  names: readonly [string, string];
+  specs: readonly [SimSpec, SimSpec];
+  sizes: number[];
+  /** Speed of the first port's link, bits per second; frames arrive at both. */
+  rate: number;
+  oneWay: boolean;
+  burst: number;
+  copy: boolean;
+  wait: WaitMode;
+  cpu: number | undefined;
+  format: 'table' | 'json' | 'csv';
+  out: string | undefined;
+}
+
+/** Reads {@link SETUP_OPTIONS}. @throws UsageError */
+export function readSetup(line: CommandLine<keyof typeof SETUP_OPTIONS>): Setup {
+  if (line.positionals.length > 0)
+    throw new UsageError(`'${line.positionals[0]}' is not expected here; ports are named with -i PORT`);
+  const names = line.has('interface') ? line.all('interface') : [`sim:a@slots=${SLOTS}`, `sim:b@slots=${SLOTS}`];
+  if (names.length !== 2)
+    throw new UsageError(`-i: two ports are needed, ${names.length} given; example: -i sim:a -i sim:b@itr=124us`);
+  if (line.has('size') && line.has('sizes')) throw new UsageError('--size and --sizes are the same; give one of them');
+  if (line.has('json') && line.has('csv')) throw new UsageError('--json and --csv: only one of them at a time');
+  const rate = line.read('rate', parseRate);
+  const specs = [withRate(names[0], rate), withRate(names[1], rate)] as const;
+  return {
+    names: [formatPortSpec(specs[0]), formatPortSpec(specs[1])],
+    specs,
+    sizes: line.read('size', parseSizes) ?? line.read('sizes', parseSizes) ?? parseSizes(SIZES),
+    rate: specs[0].rate,
+    oneWay: line.has('one-way'),
+    burst: line.read('burst', (text) => parseCountWithin(text, 1, 65_536)) ?? DEFAULT_BURST,
+    copy: line.has('copy'),
+    wait: line.word('wait', ['busy', 'poll']) ?? 'busy',
+    cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 1023)),
+    format: line.has('json') ? 'json' : line.has('csv') ? 'csv' : 'table',
+    out: line.read('out', (text) => text),
+  };
+}
+
+function withRate(name: string, rate: number | undefined): SimSpec {
+  const spec = parsePortSpec(name);
+  if (spec.kind !== 'sim')
+    throw new UsageError(
+      `-i ${name}: measure makes and checks its own frames on simulated ports (sim:NAME@…); to measure ${name}, ` +
+        'name the ports of a generator and a sink: measure throughput --tx PORT --rx PORT',
+    );
+  return rate === undefined ? spec : { ...spec, rate };
+}
+
+/** Seconds as the options give them. @throws UsageError */
+export function parseSeconds(text: string): number {
+  const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+  if (seconds > 0 && seconds <= 86_400) return seconds;
+  throw new UsageError(`'${text}': expected seconds, more than 0 and at most 86400, such as 2 or 0.5`);
+}
+
+/** What a trial of this setup is always told. */
+export function trialOptions(setup: Setup, size: number): Omit<TrialOptions, 'seconds'> {
+  const { names, oneWay, burst, copy, wait, cpu } = setup;
+  return { names, size, oneWay, burst, copy, wait, ...(cpu === undefined ? {} : { cpu }) };
+}
+
+/** The settings that results of this setup are told apart by. */
+export function setupCell(setup: Setup, size: number): Record<string, string | number | boolean> {
+  return { size, a: setup.names[0], b: setup.names[1], oneWay: setup.oneWay, burst: setup.burst };
+}
