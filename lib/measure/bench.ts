@@ -64,12 +64,13 @@ export function simBench(setup: Setup): Bench {
     maxLoad,
     async run({ size, load, ...rest }) {
       const trial = await runTrial({ ...trialOptions(setup, size), ...rest, load: Math.min(1, load / maxLoad(size)) });
-      return summed(trial);
+      return summed(trial, setup.specs[0].clock === 'real');
     },
   };
 }
 
-function summed(trial: TrialResult): BenchTrial {
+/** @param real whether the trial went by the machine's time: on the virtual clock, what the thread did says nothing */
+function summed(trial: TrialResult, real: boolean): BenchTrial {
   const sum = (key: keyof TrialResult['directions'][number]): number =>
     trial.directions.reduce((total, direction) => total + direction[key], 0);
   const { seconds, cores, userNs, systemNs, busyShare, longestGapNs, latency } = trial;
@@ -84,9 +85,7 @@ function summed(trial: TrialResult): BenchTrial {
     corrupt: sum('corrupt'),
     unexplained: sum('unexplained'),
     cores,
-    threadNs: userNs + systemNs,
-    busyShare,
-    longestGapNs,
+    ...(real ? { threadNs: userNs + systemNs, busyShare, longestGapNs } : {}),
     ...(latency === undefined ? {} : { latency }),
   };
 }

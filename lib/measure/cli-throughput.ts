@@ -3,7 +3,7 @@ import { parseCountWithin, parsePercent } from '../units.js';
 import { UsageError } from '../errors.js';
 import { benchRemarks, frameNs, simBench, type Bench, type BenchTrial } from './bench.js';
 import type { Output } from './cli.js';
-import { coresText, cpuMetrics } from './cpu.js';
+import { busyCores, coresText, cpuMetrics } from './cpu.js';
 import { Emitter, helped, numberColumns } from './emit.js';
 import { formatNumber } from './format.js';
 import {
@@ -165,8 +165,8 @@ export async function runThroughput(args: string[], io: Output): Promise<number>
       share(pdr),
       search.trialSeconds.toFixed(1),
       atNdr?.busyShare === undefined ? '–' : (100 * atNdr.busyShare).toFixed(0),
-      metrics.frame_ns === undefined ? '–' : formatNumber(metrics.frame_ns, 3),
-      atNdr === undefined ? '–' : busyCores(metrics),
+      shown(atNdr && frameNs(atNdr)),
+      shown(atNdr && busyCores(atNdr.cores)),
     ]);
     all.push(...found.trials);
     if (atNdr !== undefined && atNdr.cores.length > 0)
@@ -178,9 +178,8 @@ export async function runThroughput(args: string[], io: Output): Promise<number>
   return all.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
 }
 
-function busyCores(metrics: Record<string, number>): string {
-  const { cpu_user_share: user, cpu_system_share: system, cpu_irq_share: irq, cpu_softirq_share: softirq } = metrics;
-  return user === undefined ? '–' : formatNumber(user + system + irq + softirq, 3);
+function shown(value: number | undefined): string {
+  return value === undefined ? '–' : formatNumber(value, 3);
 }
 
 function parseWidth(text: string): number {

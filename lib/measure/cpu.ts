@@ -87,6 +87,11 @@ export function cpuMetrics(cores: readonly CoreShares[]): Record<string, number>
   };
 }
 
+/** Cores busy with anything, their shares added up; undefined where nothing is known. */
+export function busyCores(cores: readonly CoreShares[]): number | undefined {
+  return cores.length === 0 ? undefined : Object.values(cpuMetrics(cores)).reduce((sum, share) => sum + share);
+}
+
 /** The cores that did something, for people: `cpu0 93 % user, 5 % system · cpu3 2 % softirq`. */
 export function coresText(cores: readonly CoreShares[]): string {
   const words = cores.flatMap(({ core, ...shares }) => {

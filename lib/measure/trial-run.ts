@@ -129,7 +129,10 @@ class Trial {
     this.b.pause();
     const deadline = this.#now() + DRAIN_NS;
     const empty = (): boolean =>
-      [...this.a.rx, ...this.b.rx].every((ring) => ring.space === 0) && this.a.txPending() + this.b.txPending() === 0;
+      !this.a.hiding() &&
+      !this.b.hiding() &&
+      [...this.a.rx, ...this.b.rx].every((ring) => ring.space === 0) &&
+      this.a.txPending() + this.b.txPending() === 0;
     spin(this.#bridge, new Float64Array(16), undefined, () => (empty() || this.#now() > deadline ? true : undefined));
     this.b.settle(this.a);
     this.a.settle(this.b);

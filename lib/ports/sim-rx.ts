@@ -112,8 +112,13 @@ export class SimRx implements Arrivals {
     this.#times = times;
   }
 
+  /** Whether frames have arrived that no moderation tick has shown yet. */
+  get hiding(): boolean {
+    return this.#visible !== this.#fillSlot;
+  }
+
   get ended(): boolean {
-    return this.offered >= this.#most && this.#visible === this.#fillSlot;
+    return this.offered >= this.#most && !this.hiding;
   }
 
   /**

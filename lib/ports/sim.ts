@@ -147,6 +147,11 @@ export class SimPort implements Port {
     });
   }
 
+  /** Whether frames have arrived that are not in the rx rings yet (`itr=`). */
+  hiding(): boolean {
+    return this.#receivers.some((receiver) => receiver.hiding);
+  }
+
   /** Link time of the latest sync, ns since the port was opened. */
   get linkTime(): number {
     return this.#clock.time;
