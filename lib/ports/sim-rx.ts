@@ -4,7 +4,7 @@ import type { Ring } from '../ring.js';
 import type { SimSpec } from '../spec/sim.js';
 import { FCS_BYTES, WIRE_OVERHEAD_BYTES } from '../units.js';
 import type { ArrivalTimes } from './sim-latency.js';
-import { stampFrame } from './sim-frame.js';
+import { MIX, stampFrame } from './sim-frame.js';
 import { fillFor, type Fill } from './sim-rings.js';
 
 /** Frames of the receiving side of one ring, since opening. */
@@ -50,6 +50,7 @@ export class SimRx implements Arrivals {
   /** Next slot a frame goes to; slots [visible, fill) hold frames not yet shown. */
   #fillSlot = 0;
   #visible = 0;
+  #up = true;
   /** The moderation tick whose frames are visible. */
   #tick = 0;
   /** Slots the ring may fill. */
@@ -82,7 +83,8 @@ export class SimRx implements Arrivals {
     this.#next = spec.rate === Infinity ? 0 : (this.#gaps[0] * ((tag & 0xff) + 1)) / rings;
     this.#plain =
       sizes.length === 1 && spec.frags <= 1 && this.#lengths[0] <= ring.bufSize && spec.skip === 0 && spec.drop === 0;
-    this.#random = spec.seed + tag;
+    // Spread, because xorshift starts slowly from small numbers; the port's number is left out, to be repeatable.
+    this.#random = Math.imul((spec.seed << 6) + (tag & 0xff) + 1, MIX);
     this.#scratch = new Int32Array(Math.ceil(Math.max(...this.#lengths) / 4));
     this.#scratchBytes = new Uint8Array(this.#scratch.buffer);
   }
@@ -124,9 +126,11 @@ export class SimRx implements Arrivals {
   /**
    * One rxsync at link time `t`.
    * @param tick link time of the latest moderation tick, not after `t`
+   * @param up   whether the link is up; while it is down its time stands still, but rate=max knows no time
    */
-  sync(t: number, tick: number): void {
+  sync(t: number, tick: number, up: boolean): void {
     const { ring } = this.kring;
+    this.#up = up;
     // What arrived until now found the slots that were free until now.
     if (this.#spec.itr > 0) {
       if (tick > this.#tick) {
@@ -170,49 +174,53 @@ export class SimRx implements Arrivals {
     }
     while (this.#next <= t && this.offered < this.#most) {
       this.#times?.note(this.#seq, 1, this.#next, 0);
-      this.#next += this.#gaps[this.#turn];
       this.#arriveOne();
+      this.#next += this.#gaps[this.#turn]; // the next frame is there when its own last bit is
     }
   }
 
   /** rate=max: as many as there is room for; nothing is ever missed. */
   #arriveUnlimited(): void {
-    if (this.#spec.load === 0) return;
+    if (this.#spec.load === 0 || !this.#up) return;
     if (this.#plain) {
       const due = Math.min(this.#free, this.#most - this.offered);
       if (due > 0) this.#arrivePlain(due);
       return;
     }
-    // A frame that finds no room waits, instead of being missed: try while the largest fits.
-    while (this.#free >= this.#largest && this.offered < this.#most) this.#arriveOne();
+    // A frame that finds no room waits, instead of being missed: try while the largest fits. At most a ring of them a
+    // sync, because frames lost on purpose take no room.
+    for (let k = this.kring.ring.numSlots; k > 0 && this.#free >= this.#largest && this.offered < this.#most; k--)
+      this.#arriveOne();
   }
 
   get #largest(): number {
     let slots = 1;
     for (const len of this.#lengths) slots = Math.max(slots, this.#slotsOf(len));
-    return slots + (this.#spec.skip > 0 ? Math.ceil(slots / Math.max(1, this.#spec.skip - 1)) + 1 : 0);
+    return slots + (this.#spec.skip > 0 ? 1 + Math.floor((slots - 1) / (this.#spec.skip - 1)) : 0);
   }
 
   /** `n` single-slot frames of one length. */
   #arrivePlain(n: number): void {
-    const fits = Math.min(n, this.#free);
-    const { numSlots } = this.kring.ring;
-    let filled = this.#fill(this.#fillSlot, fits, this.#seq, this.#lengths[0]);
-    if (filled < fits) {
+    const { ring } = this.kring;
+    let stored = 0;
+    while (stored < n && this.#free > 0) {
+      const fits = Math.min(n - stored, this.#free);
+      const filled = this.#fill(this.#fillSlot, fits, this.#seq + stored, this.#lengths[0]);
+      stored += filled;
+      this.#free -= filled;
+      this.#fillSlot = (this.#fillSlot + filled) % ring.numSlots;
+      if (filled === fits) continue;
+      // A slot without a buffer of the region: shown with length zero, so that nobody reads it.
       this.badSlots++;
-      this.#repair((this.#fillSlot + filled) % numSlots);
-      filled++; // the slot is passed over: length 0
+      ring.setLenFlags(this.#fillSlot, 0);
+      this.#fillSlot = ring.after(this.#fillSlot);
+      this.#free--;
     }
-    this.#free -= filled;
-    this.#fillSlot = (this.#fillSlot + filled) % numSlots;
-    this.offered += n;
-    this.missed += n - filled;
-    this.#seq = (this.#seq + n) | 0;
-  }
-
-  /** A slot whose buffer index is not the region's: shown with length zero, so that nobody reads it. */
-  #repair(slot: number): void {
-    this.kring.ring.setLenFlags(slot, 0);
+    // At rate=max a frame that finds no slot waits.
+    const seen = this.#spec.rate === Infinity ? stored : n;
+    this.offered += seen;
+    this.missed += seen - stored;
+    this.#seq = (this.#seq + seen) | 0;
   }
 
   #slotsOf(len: number): number {
@@ -232,31 +240,38 @@ export class SimRx implements Arrivals {
       return;
     }
     const slots = this.#slotsOf(len);
-    const piece = Math.ceil(len / slots);
     if (this.#spec.check) stampFrame(this.#scratch, len, this.#tag, seq);
     let slot = this.#fillSlot;
     let used = 0;
-    for (let done = 0; done < len;) {
+    let skipped = 0;
+    let bad = 0;
+    let sinceSkip = this.#sinceSkip;
+    for (let done = 0, k = 0; done < len;) {
       if (used === this.#free) {
         this.missed++; // nothing was shown: the slots stay free
         return;
       }
       used++;
-      if (this.#spec.skip > 0 && ++this.#sinceSkip === this.#spec.skip) {
-        this.#sinceSkip = 0;
-        this.zeroSlots++;
-        ring.setLenFlags(slot, 0, done > 0 ? MOREFRAG : 0);
+      const more = done > 0 ? MOREFRAG : 0; // a slot without data before the frame is none of its slots
+      if (this.#spec.skip > 0 && ++sinceSkip === this.#spec.skip) {
+        sinceSkip = 0;
+        skipped++;
+        ring.setLenFlags(slot, 0, more);
+      } else if (!ring.bufferValid(slot)) {
+        bad++;
+        ring.setLenFlags(slot, 0, more);
       } else {
-        const bytes = Math.min(piece, len - done);
+        const end = Math.floor((len * ++k) / slots); // even pieces, and exactly `slots` of them
         ring.i32[ring.slotWord(slot) + SLOT_PTR] = 0;
-        ring.setLenFlags(slot, bytes, done + bytes < len ? MOREFRAG : 0);
-        if (this.#spec.check && ring.slotValid(slot)) {
-          ring.u8.set(this.#scratchBytes.subarray(done, done + bytes), ring.dataStart(slot));
-        }
-        done += bytes;
+        ring.setLenFlags(slot, end - done, end < len ? MOREFRAG : 0);
+        if (this.#spec.check) ring.u8.set(this.#scratchBytes.subarray(done, end), ring.dataStart(slot));
+        done = end;
       }
       slot = ring.after(slot);
     }
+    this.#sinceSkip = sinceSkip;
+    this.zeroSlots += skipped;
+    this.badSlots += bad;
     this.#fillSlot = slot;
     this.#free -= used;
   }

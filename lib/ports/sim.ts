@@ -91,7 +91,7 @@ export class SimPort implements Port {
     const t = clock.time;
     const { itr } = this.#spec;
     const tick = itr > 0 ? t - (t % itr) : t;
-    for (const receiver of this.#receivers) receiver.sync(t, tick);
+    for (const receiver of this.#receivers) receiver.sync(t, tick, clock.up);
   }
 
   txsync(): void {

@@ -15,6 +15,7 @@ import {
 } from '../units.js';
 import { field, optionsText, orOff, readPairs, splitOptions, unit, word, type Draft, type Options } from './options.js';
 import { poolName } from './pipe.js';
+import { UsageError } from '../errors.js';
 import type { Slice } from './slice.js';
 
 /** A simulated port. */
@@ -87,6 +88,12 @@ const DEFAULTS = {
 
 const integer = (min: number, max: number) => unit((text) => parseCountWithin(text, min, max));
 const count = unit(parseCount);
+/** With every slot skipped, no frame would ever arrive. */
+function parseSkip(text: string): number {
+  const every = parseCount(text);
+  if (every === 1) throw new UsageError(`every slot would be without a frame; expected off, or 2 or more`);
+  return every;
+}
 const time = unit(parseTime, timeText);
 const share = unit(parseShare, shareText);
 
@@ -105,7 +112,7 @@ const OPTIONS: Options<SimSpec> = new Map([
   field('itr', 'itr', '124us', DEFAULTS.itr, orOff(time)),
   field('txtimer', 'txtimer', '90us', DEFAULTS.txtimer, orOff(time)),
   field('frags', 'frags', '4', DEFAULTS.frags, orOff(integer(0, MAX_FRAGS))),
-  field('skip', 'skip', '10', DEFAULTS.skip, orOff(count)),
+  field('skip', 'skip', '10', DEFAULTS.skip, orOff(unit(parseSkip))),
   field('budget', 'budget', '32', DEFAULTS.budget, orOff(count)),
   field('drop', 'drop', '1%', DEFAULTS.drop, orOff(share)),
   field('flap', 'flap', '1s/100ms', undefined, {
@@ -155,10 +162,12 @@ function checkFit(spec: SimSpec, list: readonly Slice[], body: Slice): void {
     }
     if (slots > bytes)
       at('frags').fail(`a frame of ${size} bytes cannot fill ${slots} slots; expected frags=${bytes} or less`);
+    // The most that a frame takes: one slot passed over before it, then one before every skip - 1 of its slots.
+    const taken = slots + (spec.skip > 0 ? 1 + Math.floor((slots - 1) / (spec.skip - 1)) : 0);
     // One slot of a ring always stays with the other side.
-    if (slots >= spec.slots) {
+    if (taken >= spec.slots) {
       at('slots', 'frags', 'size').fail(
-        `a frame of ${slots} slots never fits a ring of ${spec.slots}; expected slots=${slots + 1} or more`,
+        `a frame of ${taken} slots never fits a ring of ${spec.slots}; expected slots=${taken + 1} or more`,
       );
     }
   }
