@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { DEFAULT_BURST } from './bridge.js';
 import { Control } from './control.js';
+import { deferred, type Deferred } from './deferred.js';
 import { PortError, UsageError } from './errors.js';
 import type { EndReason } from './loop.js';
 import { parsePortSpec } from './portspec.js';
@@ -143,22 +144,4 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
       control.stop();
     },
   };
-}
-
-interface Deferred<T> {
-  promise: Promise<T>;
-  resolve(value: T): void;
-  reject(error: Error): void;
-}
-
-/** Promise.withResolvers(), which Node.js 20 does not have. Nobody need listen to it. */
-function deferred<T>(): Deferred<T> {
-  let resolve!: (value: T) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  promise.catch(() => undefined);
-  return { promise, resolve, reject };
 }

@@ -16,7 +16,7 @@ interface Watched {
 export class StallWatch {
   readonly #watched: Watched[];
 
-  constructor(bridge: Bridge) {
+  constructor(bridge: Pick<Bridge, 'a' | 'b'>) {
     this.#watched = [bridge.a, bridge.b].flatMap(({ port, tx }) =>
       tx.map((ring) => ({ ring, port: port.name, tail: -1, since: 0, reported: false })),
     );

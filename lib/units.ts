@@ -190,6 +190,18 @@ export function parseSizeMix(text: string): readonly WeightedSize[] {
   });
 }
 
+/** A mix as one repeating sequence of sizes in which every one comes as evenly as its weight allows. */
+export function mixSequence(mix: readonly WeightedSize[]): number[] {
+  const total = mix.reduce((sum, { weight }) => sum + weight, 0);
+  const due = mix.map(() => 0);
+  return Array.from({ length: total }, () => {
+    mix.forEach(({ weight }, i) => (due[i] += weight));
+    const pick = due.indexOf(Math.max(...due));
+    due[pick] -= total;
+    return mix[pick].size;
+  });
+}
+
 /** The text that {@link parseSizeMix} reads back as `mix`. */
 export function sizeMixText(mix: readonly WeightedSize[]): string {
   return mix.map(({ size, weight }) => (weight === 1 ? String(size) : `${size}*${weight}`)).join('+');
@@ -291,6 +303,15 @@ export function formatRate(bitsPerSecond: number): string {
     [1e6, 'Mbit/s'],
     [1e3, 'kbit/s'],
     [1, 'bit/s'],
+  ]);
+}
+
+/** A frame rate for people: `14.88 Mpps`, four significant digits. */
+export function formatFrameRate(framesPerSecond: number): string {
+  return scaled(framesPerSecond, [
+    [1e6, 'Mpps'],
+    [1e3, 'kpps'],
+    [1, 'pps'],
   ]);
 }
 

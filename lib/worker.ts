@@ -9,6 +9,7 @@ import { runLoop, type EndReason } from './loop.js';
 import { native, now } from './native.js';
 import { openPorts } from './open.js';
 import type { Port } from './port.js';
+import { portInfo, type PortInfo } from './portinfo.js';
 import type { WaitMode } from './wait.js';
 
 /** What the main thread asks for; plain data. */
@@ -29,19 +30,6 @@ export interface WorkerJob {
   seconds: number;
   /** CPU to run on; -1: any. */
   cpu: number;
-}
-
-/** What a port looks like from outside the thread. */
-export interface PortInfo {
-  name: string;
-  driver: string;
-  region: string;
-  txRings: number;
-  rxRings: number;
-  txSlots: number;
-  rxSlots: number;
-  bufSize: number;
-  notes: readonly string[];
 }
 
 /** A direction in which frames can flow. */
@@ -71,22 +59,6 @@ export type WorkerMessage =
 
 /** Links take up to this long to come up after a NIC entered netmap mode; upstream's tools wait as long. */
 const LINK_WAIT_S = 4;
-
-function info(port: Port): PortInfo {
-  const [tx] = [...port.tx, ...port.hostTx];
-  const [rx] = [...port.rx, ...port.hostRx];
-  return {
-    name: port.name,
-    driver: port.driver,
-    region: port.region.id,
-    txRings: port.tx.length,
-    rxRings: port.rx.length,
-    txSlots: (tx as typeof tx | undefined)?.numSlots ?? 0,
-    rxSlots: (rx as typeof rx | undefined)?.numSlots ?? 0,
-    bufSize: ((tx as typeof tx | undefined) ?? rx).bufSize,
-    notes: port.notes,
-  };
-}
 
 function waitForLinks(ports: readonly Port[], job: WorkerJob, control: Control): void {
   const linked = ports.filter((port) => port.hasLink);
@@ -165,7 +137,7 @@ function work(job: WorkerJob): void {
       throw new UsageError(
         `nothing can flow between ${ports.map(({ name }) => name).join(' and ')}: no side receives what the other can send`,
       );
-    send({ type: 'open', ports: ports.map(info), whyCopy: bridge.whyCopy, directions });
+    send({ type: 'open', ports: ports.map(portInfo), whyCopy: bridge.whyCopy, directions });
     waitForLinks(ports, job, control);
     send({ type: 'running' });
     const reason = runLoop(bridge, control, {

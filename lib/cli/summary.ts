@@ -1,6 +1,7 @@
 /** What `bridge` prints: what was opened, rates while it runs, and what became of every frame. */
 import { NOT_FORWARDED } from '../counters.js';
-import type { DirectionInfo, PortInfo } from '../worker.js';
+import type { PortInfo } from '../portinfo.js';
+import type { DirectionInfo } from '../worker.js';
 import type { Opened } from '../run.js';
 import { formatTime } from '../units.js';
 import type { Traffic } from './traffic.js';
@@ -43,7 +44,8 @@ export function openedText(opened: Opened, verbose: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-function portText({ driver, txRings, rxRings, txSlots, rxSlots, bufSize, region }: PortInfo): string {
+/** A port's driver, rings and memory in words. */
+export function portText({ driver, txRings, rxRings, txSlots, rxSlots, bufSize, region }: PortInfo): string {
   const rings = (kind: string, count: number, slots: number): string[] => {
     return count === 0 ? [] : [`${count} ${kind} ring${count === 1 ? '' : 's'} × ${slots} slots`];
   };
@@ -51,7 +53,8 @@ function portText({ driver, txRings, rxRings, txSlots, rxSlots, bufSize, region 
   return `${driver}, ${all}, buffers of ${bufSize} bytes, memory ${region}`;
 }
 
-const count = (n: number): string => n.toLocaleString('en-US');
+/** A count with thousands set apart. */
+export const count = (n: number): string => n.toLocaleString('en-US');
 const rates = ({ mpps, gbitPerSecond }: Traffic): string =>
   `${mpps.toFixed(3)} Mpps, ${gbitPerSecond.toFixed(3)} Gbit/s on the wire`;
 

@@ -2,7 +2,7 @@ import { MOREFRAG, SLOT_PTR } from '../abi.js';
 import { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
 import type { SimSpec } from '../spec/sim.js';
-import { FCS_BYTES, WIRE_OVERHEAD_BYTES } from '../units.js';
+import { FCS_BYTES, mixSequence, WIRE_OVERHEAD_BYTES } from '../units.js';
 import type { ArrivalTimes } from './sim-latency.js';
 import { MIX, stampFrame } from './sim-frame.js';
 import { fillFor, type Fill } from './sim-rings.js';
@@ -75,7 +75,7 @@ export class SimRx implements Arrivals {
     this.#free = ring.numSlots - 1;
     this.#limit = spec.count === 0 ? Infinity : Math.ceil((spec.count - (tag & 0xff)) / rings);
     this.#most = this.#limit;
-    const sizes = interleave(spec.size);
+    const sizes = mixSequence(spec.size);
     this.#lengths = Int32Array.from(sizes, (size) => size - FCS_BYTES);
     const nsPerByte = spec.load > 0 ? (8e9 / spec.rate) * (rings / spec.load) : Infinity;
     this.#gaps = Float64Array.from(sizes, (size) => (size + WIRE_OVERHEAD_BYTES) * nsPerByte);
@@ -285,16 +285,4 @@ export class SimRx implements Arrivals {
     this.#random = x;
     return (x >>> 0) / 0x1_0000_0000;
   }
-}
-
-/** A mix as one repeating sequence in which every size comes as evenly as its weight allows. */
-function interleave(mix: SimSpec['size']): number[] {
-  const total = mix.reduce((sum, { weight }) => sum + weight, 0);
-  const due = mix.map(() => 0);
-  return Array.from({ length: total }, () => {
-    mix.forEach(({ weight }, i) => (due[i] += weight));
-    const pick = due.indexOf(Math.max(...due));
-    due[pick] -= total;
-    return mix[pick].size;
-  });
 }
