@@ -1,0 +1,131 @@
+import type { EndReason } from '../loop.js';
+import type { Port } from '../port.js';
+import type { Reflector } from './reflector.js';
+import type { Receiver } from './receiver.js';
+import type { GenReport } from './report.js';
+import type { Sender, Source } from './sender.js';
+
+/** What one mode of the generator does in a turn. */
+export interface Engine {
+  /** One turn at CLOCK_MONOTONIC `t`, ns. Returns the frames moved. */
+  turn(t: number): number;
+  /** Why the run is over; undefined: it is not. Asked now and then. */
+  over(t: number): EndReason | undefined;
+  /** ns from `t` that the thread may sleep after a turn that moved nothing; 0 where only frames from outside count. */
+  wait(t: number): number;
+  report(): Partial<GenReport>;
+  /** Lets files go. */
+  close?(): void;
+}
+
+/** `-f tx` */
+export class TxEngine implements Engine {
+  constructor(
+    readonly source: Source,
+    readonly most: number,
+  ) {}
+
+  turn(t: number): number {
+    const left = this.most - this.source.frames;
+    return left > 0 ? this.source.send(t, left) : 0;
+  }
+  over(): EndReason | undefined {
+    if (this.source.frames >= this.most) return 'frames';
+    return this.source.ended ? 'ended' : undefined;
+  }
+  wait(t: number): number {
+    return this.source.wait(t);
+  }
+  report(): Partial<GenReport> {
+    const { problem } = this.source;
+    return { sent: this.source.report(), ...(problem !== undefined && { problem }) };
+  }
+  close(): void {
+    this.source.close?.();
+  }
+}
+
+/** `-f rx` */
+export class RxEngine implements Engine {
+  constructor(
+    readonly port: Port,
+    readonly receiver: Receiver,
+    readonly most: number,
+  ) {}
+
+  turn(): number {
+    return this.receiver.receive(this.most - this.receiver.frames);
+  }
+  over(): EndReason | undefined {
+    if (this.receiver.frames >= this.most) return 'frames';
+    return this.port.ended() && !this.receiver.waiting ? 'ended' : undefined;
+  }
+  wait(): number {
+    return 0;
+  }
+  report(): Partial<GenReport> {
+    const problem = this.port.problem?.();
+    return { received: this.receiver.report(), ...(problem !== undefined && { problem }) };
+  }
+}
+
+/** How long a reply is waited for, ns. */
+const REPLY_NS = 1e9;
+
+/** `-f ping`: at the rate asked for, or each as soon as the one before was answered. */
+export class PingEngine implements Engine {
+  #latest = 0;
+
+  constructor(
+    readonly sender: Sender,
+    readonly receiver: Receiver,
+    readonly most: number,
+  ) {}
+
+  turn(t: number): number {
+    const { sender, receiver } = this;
+    const received = receiver.receive(Infinity);
+    let most = this.most - sender.frames;
+    if (sender.pacer.gap === 0) {
+      const answered = receiver.tagged >= sender.frames || t - this.#latest >= REPLY_NS;
+      most = Math.min(most, answered ? 1 : 0);
+    }
+    const sent = sender.send(t, most);
+    if (sent > 0) this.#latest = t;
+    return received + sent;
+  }
+  over(t: number): EndReason | undefined {
+    const { sender, receiver } = this;
+    if (sender.frames < this.most) return undefined;
+    return receiver.tagged >= sender.frames || t - this.#latest >= REPLY_NS ? 'frames' : undefined;
+  }
+  wait(): number {
+    return 0;
+  }
+  report(): Partial<GenReport> {
+    return { sent: this.sender.report(), received: this.receiver.report() };
+  }
+}
+
+/** `-f pong` */
+export class PongEngine implements Engine {
+  constructor(
+    readonly port: Port,
+    readonly reflector: Reflector,
+    readonly most: number,
+  ) {}
+
+  turn(): number {
+    return this.reflector.turn(this.most - this.reflector.frames);
+  }
+  over(): EndReason | undefined {
+    if (this.reflector.frames >= this.most) return 'frames';
+    return this.port.ended() && !this.reflector.waiting ? 'ended' : undefined;
+  }
+  wait(): number {
+    return 0;
+  }
+  report(): Partial<GenReport> {
+    return { reflected: this.reflector.report() };
+  }
+}

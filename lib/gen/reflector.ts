@@ -1,0 +1,114 @@
+import { copier } from '../copy.js';
+import { BYTES, COUNTERS, FRAMES } from '../counters.js';
+import { forwarder, isZeroCopy, type Forward } from '../forward.js';
+import { frameSlots } from '../frame.js';
+import type { Port } from '../port.js';
+import type { Ring } from '../ring.js';
+import { replaceWord } from './checksum.js';
+import { ipHeader, payloadOf, tagWord } from './count.js';
+import type { Reflected } from './report.js';
+import { REPLY, REQUEST } from './tag.js';
+
+interface Way {
+  readonly rx: Ring;
+  readonly tx: Ring;
+  readonly forward: Forward;
+}
+
+/** Sends tagged frames back where they came from: addresses and ports swapped, the tag marked as a reply. */
+export class Reflector {
+  #ignored = 0;
+  readonly #counters = new Float64Array(COUNTERS);
+  readonly #ways: readonly Way[];
+
+  constructor(readonly port: Port) {
+    const { rx, tx } = port;
+    this.#ways = rx.map((ring, k) => {
+      const to = tx[k % tx.length];
+      const zeroCopy = isZeroCopy(ring, to);
+      return {
+        rx: ring,
+        tx: to,
+        forward: zeroCopy ? forwarder(ring, to, this.#counters) : copier(ring, to, this.#counters),
+      };
+    });
+  }
+
+  /** Frames sent back so far. */
+  get frames(): number {
+    return this.#counters[FRAMES];
+  }
+  /** Whether a frame waits in a ring. */
+  get waiting(): boolean {
+    return this.port.rx.some((ring) => ring.space > 0);
+  }
+
+  /** One turn: up to `most` frames. Returns the frames looked at. */
+  turn(most: number): number {
+    this.port.rxsync();
+    let seen = 0;
+    let left = most;
+    for (const { rx, tx, forward } of this.#ways) {
+      while (left > 0) {
+        const slots = frameSlots(rx);
+        if (slots === 0) break;
+        seen++;
+        if (!isRequest(rx)) {
+          rx.advance(slots);
+          this.#ignored++;
+          continue;
+        }
+        // The frame is changed only when it can be sent at once: swapped twice, it would be as before.
+        if (tx.space < slots) break;
+        turnBack(rx);
+        if (forward(slots) === 0) break;
+        left--;
+      }
+    }
+    this.port.txsync();
+    return seen;
+  }
+
+  report(): Reflected {
+    return { frames: this.frames, bytes: this.#counters[BYTES], ignored: this.#ignored };
+  }
+}
+
+/** Whether the frame at the head carries the tag of one to be answered. */
+function isRequest(rx: Ring): boolean {
+  const i = rx.head;
+  if (!rx.slotValid(i)) return false;
+  const word = tagWord(rx, i);
+  return word >= 0 && rx.i32[(rx.dataStart(i) >> 2) + word] === REQUEST;
+}
+
+function swapBytes(u8: Uint8Array, a: number, b: number, length: number): void {
+  for (let k = 0; k < length; k++) {
+    const byte = u8[a + k];
+    u8[a + k] = u8[b + k];
+    u8[b + k] = byte;
+  }
+}
+
+/**
+ * Swaps both addresses and the ports of the frame at the head, and marks its tag. The checksums are sums, so the swaps
+ * leave them as they are; the two words of the mark are exchanged in UDP's (RFC 1624), unless there is none (RFC 768).
+ */
+function turnBack(rx: Ring): void {
+  const i = rx.head;
+  const { u8, i32 } = rx;
+  const start = rx.dataStart(i);
+  const payload = payloadOf(u8, start, rx.len(i));
+  const udp = payload - 8;
+  const address = u8[start + ipHeader(u8, start)] >> 4 === 6 ? 16 : 4;
+  swapBytes(u8, start, start + 6, 6);
+  swapBytes(u8, start + udp - 2 * address, start + udp - address, address);
+  swapBytes(u8, start + udp, start + udp + 2, 2);
+  i32[(start + payload + 2) >> 2] = REPLY;
+  const at = start + udp + 6;
+  const old = u8[at] | (u8[at + 1] << 8);
+  if (old === 0) return;
+  const sum = replaceWord(replaceWord(old, REQUEST & 0xffff, REPLY & 0xffff), REQUEST >>> 16, REPLY >>> 16) || 0xffff;
+  u8[at] = sum & 0xff;
+  u8[at + 1] = sum >> 8;
+}

@@ -1,0 +1,186 @@
+import { statSync } from 'node:fs';
+import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../abi.js';
+import { CaptureError } from '../capture/error.js';
+import { openCapture } from '../capture/open.js';
+import type { CaptureReader } from '../capture/reader.js';
+import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL } from '../counters.js';
+import { PortError } from '../errors.js';
+import { Histogram } from '../measure/histogram.js';
+import type { Port } from '../port.js';
+import type { Ring } from '../ring.js';
+import { FCS_BYTES } from '../units.js';
+import { Pacer } from './pacer.js';
+import type { Sent } from './report.js';
+import { sentOf, type Source } from './sender.js';
+
+export interface ReplayOptions {
+  readonly file: string;
+  /** How much faster than the capture's own timing; Infinity: as fast as possible. */
+  readonly speed: number;
+  /** Times the capture is sent. */
+  readonly loops: number;
+}
+
+/** ns that a sender sleeps for where a FIFO has brought nothing. */
+const FIFO_NAP_NS = 1e6;
+
+/**
+ * Sends the frames of a capture, as they are, on the first tx ring: at their own timing, faster or slower, or at a
+ * steady rate. A frame of which only the beginning was captured cannot be sent as it was; it is left out and counted.
+ */
+export class Replay implements Source {
+  problem: string | undefined;
+  readonly #ring: Ring;
+  readonly #counters = new Float64Array(COUNTERS);
+  readonly #pacer: Pacer | undefined;
+  readonly #lateness = new Histogram();
+  readonly #fifo: boolean;
+  #reader: CaptureReader;
+  #loops: number;
+  #skipped = 0;
+  /** Bytes of the frame that has been read and waits to be sent; 0: none. */
+  #length = 0;
+  /** When it is due, ns. */
+  #due = 0;
+  /** Time of the capture's first frame, seconds and ns, and when it was sent. */
+  #firstSec = 0;
+  #firstNsec = 0;
+  #started = -1;
+
+  /**
+   * @param burst most frames put into the ring at once
+   * @param rate  frames a second instead of the capture's timing; Infinity: as fast as possible
+   * @throws PortError when the capture cannot be read
+   */
+  constructor(
+    readonly port: Port,
+    readonly options: ReplayOptions,
+    readonly burst: number,
+    rate: number | undefined,
+  ) {
+    this.#ring = port.tx[0];
+    this.#pacer = rate === undefined ? undefined : new Pacer(rate, burst);
+    this.#loops = options.loops;
+    this.#reader = this.#open();
+    this.#fifo = statSync(options.file).isFIFO();
+  }
+
+  get frames(): number {
+    return this.#counters[FRAMES];
+  }
+  get ended(): boolean {
+    return this.#loops === 0;
+  }
+
+  send(t: number, most: number): number {
+    const limit = Math.min(most, this.#pacer?.due(t) ?? this.burst);
+    let sent = 0;
+    while (sent < limit && this.#ready(t)) {
+      const slots = this.#put();
+      if (slots === 0) {
+        this.#counters[TX_FULL]++;
+        break;
+      }
+      this.#counters[FRAMES]++;
+      this.#counters[BYTES] += this.#length;
+      this.#counters[SLOTS] += slots;
+      if (this.#pacer === undefined && this.options.speed !== Infinity) this.#lateness.record(t - this.#due);
+      this.#length = 0;
+      sent++;
+    }
+    if (sent > 0) this.#pacer?.left(sent, t);
+    this.port.txsync();
+    return sent;
+  }
+
+  /** Whether a frame is there and due. */
+  #ready(t: number): boolean {
+    while (this.#length === 0) {
+      if (this.#loops === 0) return false;
+      if (this.#reader.next()) this.#judge(t);
+      else if (!this.#reader.ended) return false;
+      else this.#again();
+    }
+    return this.#due <= t;
+  }
+
+  /** The frame just read: its length and when it is due, or left out. */
+  #judge(t: number): void {
+    const reader = this.#reader;
+    const whole = reader.origLen - (reader.fcsLength > 0 ? FCS_BYTES : 0);
+    const most = Math.min(MAX_FRAME_SLOTS, this.#ring.numSlots - 1) * this.#ring.bufSize;
+    if (reader.capLen < whole || whole === 0 || whole > most) {
+      this.#skipped++;
+      return;
+    }
+    this.#length = whole;
+    if (this.#started < 0) {
+      this.#started = t;
+      this.#firstSec = reader.tsSec;
+      this.#firstNsec = reader.tsNsec;
+    }
+    const { speed } = this.options;
+    const after = (reader.tsSec - this.#firstSec) * 1e9 + (reader.tsNsec - this.#firstNsec);
+    this.#due = this.#pacer !== undefined || speed === Infinity ? t : this.#started + after / speed;
+  }
+
+  /** The capture has ended: once more, or no more. */
+  #again(): void {
+    this.problem ??= this.#reader.problem;
+    this.#reader.close();
+    this.#loops = this.frames === 0 || this.#fifo ? 0 : this.#loops - 1;
+    this.#started = -1;
+    if (this.#loops > 0) this.#reader = this.#open();
+  }
+
+  #open(): CaptureReader {
+    try {
+      return openCapture(this.options.file);
+    } catch (error) {
+      if (error instanceof CaptureError) throw new PortError(error.message, this.port.name, { cause: error });
+      throw error;
+    }
+  }
+
+  /** Puts the frame into the ring. Returns the slots it took; 0: no room. */
+  #put(): number {
+    const ring = this.#ring;
+    const slots = Math.ceil(this.#length / ring.bufSize);
+    if (slots > ring.space) return 0;
+    const { data, offset } = this.#reader;
+    let done = 0;
+    let i = ring.head;
+    for (let k = 0; k < slots; k++, i = ring.after(i)) {
+      const piece = Math.min(ring.bufSize, this.#length - done);
+      const idx = ring.bufIdx(i);
+      if (idx < FIRST_BUFFER || idx >= ring.bufLimit)
+        throw new PortError(`${this.port.name}: a tx slot names no buffer`, this.port.name);
+      ring.i32[ring.slotWord(i) + SLOT_PTR] = 0;
+      ring.setLenFlags(i, piece, k + 1 < slots ? MOREFRAG : 0);
+      ring.u8.set(data.subarray(offset + done, offset + done + piece), ring.dataStart(i));
+      done += piece;
+    }
+    ring.moveTo(i);
+    return slots;
+  }
+
+  wait(t: number): number {
+    if (this.#length > 0) return this.#pacer?.wait(t) ?? this.#due - t;
+    return this.#loops > 0 && this.#fifo ? FIFO_NAP_NS : 0;
+  }
+
+  report(): Sent {
+    const pacer = this.#pacer;
+    return {
+      ...sentOf(this.#counters, this.port),
+      givenUp: pacer?.givenUp ?? 0,
+      skipped: this.#skipped,
+      ...pacer?.report(),
+      ...(this.#lateness.count > 0 && { lateness: this.#lateness.toJSON() }),
+    };
+  }
+
+  close(): void {
+    this.#reader.close();
+  }
+}

@@ -1,0 +1,66 @@
+import type { HistogramJson } from '../measure/histogram.js';
+
+/** What was sent. Bytes are without FCS. */
+export interface Sent {
+  /** Frames that left. */
+  readonly frames: number;
+  readonly bytes: number;
+  /** Frames put into the tx rings that had not left when the run ended. */
+  readonly unsent: number;
+  /** Times a frame was due and the tx rings were full. */
+  readonly txFull: number;
+  /** Frames a second that were asked for; absent: as fast as possible, or a capture's own timing. */
+  readonly targetPps?: number;
+  /** Frames of the schedule that were given up because the sender was held up. */
+  readonly givenUp: number;
+  /** Time from one frame to the next as sent, and the mean of its difference from the nominal one, ns; paced runs only. */
+  readonly gaps?: HistogramJson;
+  readonly meanDeviationNs?: number;
+  /** How late frames of a replayed capture left, ns; at the capture's own timing only. */
+  readonly lateness?: HistogramJson;
+  /** Frames of a capture that were left out because it holds only their beginning, or they fit no ring. */
+  readonly skipped?: number;
+}
+
+/** What was received. Bytes are without FCS. */
+export interface Received {
+  readonly frames: number;
+  readonly bytes: number;
+  /** Frames that carry a tag; the counts that follow are about these. */
+  readonly tagged: number;
+  readonly streams: number;
+  readonly lost: number;
+  readonly duplicates: number;
+  readonly reordered: number;
+  /** Frames numbered before the first that was seen: sent before this end listened, or lost. */
+  readonly before: number;
+  /** Frames whose time was not written by this machine's clock: they say nothing of latency. */
+  readonly otherClock: number;
+  /** One way, or there and back for ping. */
+  readonly latency: HistogramJson;
+}
+
+/** What `pong` did. */
+export interface Reflected {
+  /** Frames sent back. */
+  readonly frames: number;
+  readonly bytes: number;
+  /** Frames that no ping had sent, or that had been sent back before. */
+  readonly ignored: number;
+}
+
+/** The state of a run. */
+export interface GenReport {
+  /** Since the first turn. */
+  readonly ns: number;
+  readonly sent?: Sent;
+  readonly received?: Received;
+  readonly reflected?: Reflected;
+  /** The port's own statistics. */
+  readonly stats: Record<string, number>;
+  /** CPU time of the thread, ns. */
+  readonly userNs: number;
+  readonly systemNs: number;
+  /** What went wrong with a capture, though the run went on. */
+  readonly problem?: string;
+}
