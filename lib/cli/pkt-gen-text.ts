@@ -143,7 +143,7 @@ function framesText(
     least === most
       ? `${least} bytes with FCS (${least - FCS_BYTES} in the slot)`
       : `${least} to ${most} bytes with FCS`;
-  const vlans = flow.vlans.length === 0 ? '' : `, VLAN ${flow.vlans.join(' in ')}`;
+  const vlans = flow.vlans.length === 0 ? '' : `, VLAN ${flow.vlans.join(':')}`;
   return [
     `sends UDP over IPv${flow.source.family}${vlans}, ${endpointText(flow.source)} → ${endpointText(flow.destination)}`,
     `  from ${flow.sourceMac === null ? sourceMac : macText(flow.sourceMac)} to ${macText(flow.destinationMac)}`,

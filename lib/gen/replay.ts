@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../abi.js';
+import { copyBytes } from '../capture/copy.js';
 import { CaptureError } from '../capture/error.js';
 import { openCapture } from '../capture/open.js';
 import type { CaptureReader } from '../capture/reader.js';
@@ -157,7 +158,7 @@ export class Replay implements Source {
         throw new PortError(`${this.port.name}: a tx slot names no buffer`, this.port.name);
       ring.i32[ring.slotWord(i) + SLOT_PTR] = 0;
       ring.setLenFlags(i, piece, k + 1 < slots ? MOREFRAG : 0);
-      ring.u8.set(data.subarray(offset + done, offset + done + piece), ring.dataStart(i));
+      copyBytes(data, offset + done, ring.u8, ring.dataStart(i), piece);
       done += piece;
     }
     ring.moveTo(i);
