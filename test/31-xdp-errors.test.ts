@@ -5,8 +5,8 @@ import { after, describe, it } from 'node:test';
 import { PortError } from '../lib/errors.js';
 import { native } from '../lib/native.js';
 import { openPort, openPorts } from '../lib/open.js';
-import { constantProgram, XDP_PASS } from '../lib/ports/xdp-program.js';
 import { Lab, skipWithoutLab } from './lab/lab.js';
+import { passProgram } from './lab/programs.js';
 
 const library = new URL('../lib/open.js', import.meta.url).href;
 
@@ -80,7 +80,7 @@ describe('xdp: what can be wrong', { skip: skipWithoutLab() }, () => {
 
   it('a program already attached', () => {
     const { index } = native.netdevInfo('eth1', ns.name);
-    const program = native.bpfXdpProgram('test', constantProgram(XDP_PASS), 0);
+    const program = native.bpfXdpProgram('test', passProgram(), 0);
     const link = native.bpfXdpLink('test', program.handle, index, 0, ns.name);
     refuses(eth1(), 'EBUSY', /already attached to eth1/, /stop that one/);
     native.bpfClose(link.handle);

@@ -20,6 +20,11 @@ export function xdpNotes(
   ];
   if (spec.busyPoll > 0 && !socket.busyPoll)
     notes.push(`${ifname}: busy polling needs Linux 5.11; interrupts are used`);
+  if (socket.busyPoll)
+    notes.push(
+      `${ifname}: busy polling keeps interrupts off only after: echo 2 > /sys/class/net/${ifname}/napi_defer_hard_irqs; ` +
+        `echo 200000 > /sys/class/net/${ifname}/gro_flush_timeout`,
+    );
   if (queues.length < (info.rxQueues ?? 1))
     notes.push(`${ifname}: frames that arrive on its other queues go to the host, not through this port`);
   if (!info.flags.up) notes.push(`${ifname} is down; frames flow once it is up`);

@@ -1,11 +1,10 @@
 /**
- * The XDP programs, as the instructions a compiler would make of them. They are a few lines each, so neither clang nor
- * libbpf is needed. Encoding: linux/bpf.h, struct bpf_insn; one instruction is two words, a 64-bit load takes two.
+ * The XDP program, as the instructions a compiler would make of it: a few lines, so neither clang nor libbpf is
+ * needed. Encoding: linux/bpf.h, struct bpf_insn; one instruction is two words, a 64-bit load takes two instructions.
  */
 
-/** Actions of enum xdp_action in linux/bpf.h. */
-export const XDP_PASS = 2;
-export const XDP_TX = 3;
+/** Of enum xdp_action in linux/bpf.h. */
+const XDP_PASS = 2;
 
 /** struct xdp_md: ctx->rx_queue_index lies at byte 16. */
 const RX_QUEUE_INDEX = 16;
@@ -15,7 +14,13 @@ const REDIRECT_MAP = 51;
 const PSEUDO_MAP_FD = 1;
 
 /** First word: opcode, registers (destination low, source high), offset. Second word: immediate. */
-function instruction(opcode: number, destination: number, source: number, offset: number, immediate: number): number[] {
+export function instruction(
+  opcode: number,
+  destination: number,
+  source: number,
+  offset: number,
+  immediate: number,
+): number[] {
   return [opcode | (destination << 8) | (source << 12) | (offset << 16), immediate];
 }
 
@@ -35,9 +40,4 @@ export function redirectProgram(mapFd: number): Int32Array {
     ...instruction(CALL, 0, 0, 0, REDIRECT_MAP),
     ...instruction(EXIT, 0, 0, 0, 0),
   ]);
-}
-
-/** Does the same with every frame: XDP_PASS or XDP_TX. */
-export function constantProgram(action: number): Int32Array {
-  return Int32Array.from([...instruction(MOVE, 0, 0, 0, action), ...instruction(EXIT, 0, 0, 0, 0)]);
 }

@@ -2,10 +2,12 @@
 import { parseArgs } from 'node:util';
 import { benchForward } from './forward.js';
 import { benchSim } from './sim.js';
+import { benchXdp } from './xdp.js';
 
 const BENCHMARKS = new Map<string, (jsonFile: string | undefined) => void | Promise<void>>([
   ['forward', benchForward],
   ['sim', benchSim],
+  ['xdp', benchXdp],
 ]);
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });
