@@ -13,13 +13,13 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SYSTEM_NS, USER_NS } from '../../lib/control.js';
+import { BUSY_NS, SAMPLED_NS, SYSTEM_NS, USER_NS } from '../../lib/control.js';
 import { native } from '../../lib/native.js';
 import { startBridge } from '../../lib/run.js';
 import { Lab, labAvailable, type Namespace } from '../lab/lab.js';
 import { passProgram, reflectProgram } from '../lab/programs.js';
 import { says, tcpreplay } from '../lab/traffic.js';
-import { Report } from './harness.js';
+import { Report, spread } from './harness.js';
 
 const FAR_CPU = 0;
 const FORWARDER_CPU = 1;
@@ -38,6 +38,8 @@ const OUTER = [`y${tag}1`, `y${tag}2`] as const;
 interface Forwarder {
   /** CPU time, ns, that it has used apart from the NAPI threads. */
   cpu(): number;
+  /** Sampled ns of its turns, and of those that moved frames; [0, 0] where that is not known. */
+  sampled(): [number, number];
   stop(): Promise<void>;
 }
 
@@ -151,6 +153,7 @@ const ours = (name: string, wait: 'busy' | 'poll', options: string): Contender =
     await bridge.running;
     return {
       cpu: () => bridge.control.run[USER_NS] + bridge.control.run[SYSTEM_NS],
+      sampled: () => [bridge.control.run[SAMPLED_NS], bridge.control.run[BUSY_NS]],
       stop: async () => {
         bridge.stop();
         await bridge.ended;
@@ -171,7 +174,7 @@ const kernelBridge: Contender = {
       net.middle.run('bridge', 'fdb', 'add', `02:00:00:00:00:0${i + 1}`, 'dev', link, 'master', 'static');
     }
     net.middle.ip('link', 'set', 'br0', 'up');
-    return Promise.resolve({ cpu: () => 0, stop: () => Promise.resolve() });
+    return Promise.resolve({ cpu: () => 0, sampled: () => [0, 0], stop: () => Promise.resolve() });
   },
 };
 
@@ -194,6 +197,7 @@ const testpmd = (driver: 'net_af_xdp' | 'net_af_packet'): Contender => ({
     const worker = readdirSync(tasks).find((tid) => /worker/.test(comm(`${child.pid!}/task/${tid}`)))!;
     return {
       cpu: () => ran(`${tasks}/${worker}`),
+      sampled: () => [0, 0],
       stop: async () => {
         child.kill('SIGKILL');
         await new Promise((resolve) => child.once('close', resolve));
@@ -202,20 +206,41 @@ const testpmd = (driver: 'net_af_xdp' | 'net_af_packet'): Contender => ({
   },
 });
 
-async function measure(contender: Contender, size: number): Promise<{ mpps: number; nsPerFrame: number }> {
+interface Figures {
+  mpps: number;
+  /** CPU time of thread and NAPI threads a frame. */
+  nsPerFrame: number;
+  /** The same without the thread's turns that moved nothing; NaN where they cannot be told apart. */
+  usefulNsPerFrame: number;
+}
+
+async function measure(contender: Contender, size: number): Promise<Figures> {
   const net = new Net();
   try {
     const forwarder = await contender.start(net);
-    const napi = net.pin();
-    const cpu = () => napi.reduce((sum, pid) => sum + ran(`/proc/${pid}`), forwarder.cpu());
+    const threads = net.pin();
+    const look = () => ({
+      frames: net.forwarded(),
+      thread: forwarder.cpu(),
+      napi: threads.reduce((sum, pid) => sum + ran(`/proc/${pid}`), 0),
+      sampled: forwarder.sampled(),
+      time: performance.now(),
+    });
     await net.inject(size);
     await sleep(200);
-    const [frames0, cpu0, t0] = [net.forwarded(), cpu(), performance.now()];
+    const before = look();
     await sleep(SECONDS * 1000);
-    const [frames1, cpu1, t1] = [net.forwarded(), cpu(), performance.now()];
+    const after = look();
     await forwarder.stop();
-    const frames = frames1 - frames0;
-    return { mpps: frames / (t1 - t0) / 1e3, nsPerFrame: (cpu1 - cpu0) / frames };
+    const frames = after.frames - before.frames;
+    const thread = after.thread - before.thread;
+    const napi = after.napi - before.napi;
+    const moving = (after.sampled[1] - before.sampled[1]) / (after.sampled[0] - before.sampled[0]);
+    return {
+      mpps: frames / (after.time - before.time) / 1e3,
+      nsPerFrame: (thread + napi) / frames,
+      usefulNsPerFrame: (thread * moving + napi) / frames,
+    };
   } finally {
     net.close();
   }
@@ -236,14 +261,9 @@ export async function benchXdp(jsonFile: string | undefined): Promise<void> {
   if (spawnSync('dpdk-testpmd', ['--help'], { stdio: 'ignore' }).error === undefined)
     contenders.push(testpmd('net_af_xdp'), testpmd('net_af_packet'));
   for (const size of SIZES) {
-    const figures = contenders.map(() => ({ mpps: [] as number[], nsPerFrame: [] as number[] }));
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const [i, contender] of contenders.entries()) {
-        const { mpps, nsPerFrame } = await measure(contender, size);
-        figures[i].mpps.push(mpps);
-        figures[i].nsPerFrame.push(nsPerFrame);
-      }
-    }
+    const figures = contenders.map((): Figures[] => []);
+    for (let round = 0; round < ROUNDS; round++)
+      for (const [i, contender] of contenders.entries()) figures[i].push(await measure(contender, size));
     const rate = new Report(
       `xdp: ${CIRCULATING} frames of ${size} bytes circulating, both directions`,
       'Mpps',
@@ -251,8 +271,16 @@ export async function benchXdp(jsonFile: string | undefined): Promise<void> {
     );
     const cost = new Report(`xdp: CPU time of the forwarder a frame of ${size} bytes`, 'ns', jsonFile);
     for (const [i, { name }] of contenders.entries()) {
-      rate.add(name, figures[i].mpps);
-      cost.add(name, figures[i].nsPerFrame);
+      rate.add(
+        name,
+        figures[i].map(({ mpps }) => mpps),
+      );
+      const useful = spread(figures[i].map(({ usefulNsPerFrame }) => usefulNsPerFrame)).median;
+      cost.add(
+        name,
+        figures[i].map(({ nsPerFrame }) => nsPerFrame),
+        Number.isNaN(useful) ? '' : `${useful.toFixed(0)} without turns that moved nothing`,
+      );
     }
     rate.print();
     cost.print();
