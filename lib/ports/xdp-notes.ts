@@ -31,7 +31,7 @@ export function xdpNotes(
   if (info.driver === 'veth')
     notes.push(
       `${ifname} is a veth: its peer sends frames with unfinished checksums unless its offload is off; on the other ` +
-        `side run: ethtool -K PEER tx off${mode === 'generic' ? ' tso off gso off' : ''}`,
+        `side run: ethtool -K PEER tx off txvlan off${mode === 'generic' ? ' tso off gso off' : ''}`,
     );
   const settings: [boolean | null, string, string][] = [
     [info.offloads.lro, 'lro', 'joins received frames into ones too long to send'],

@@ -96,6 +96,7 @@ export class XdpQueue {
       rx.consume(n);
       fill.produce(n);
     }
+    kring.publish(kring.hwtail);
     if (!socket.busyPoll && fill.needsWakeup()) this.#call(socket.wakeRx);
   }
 
@@ -104,7 +105,7 @@ export class XdpQueue {
     return (rx.i32[rx.desc + entry * DESC_WORDS + DESC_OPTIONS] & PKT_CONTD) !== 0;
   }
 
-  /** Moves `n` descriptors into slots, and as many buffers into the fill ring. */
+  /** Moves `n` descriptors into slots, and as many buffers into the fill ring; publish() follows. */
   #receive(n: number): void {
     const { rx: kring } = this;
     const { fill, rx } = this.socket;
@@ -135,7 +136,7 @@ export class XdpQueue {
       }
       if (++slot === numSlots) slot = 0;
     }
-    kring.publish(slot);
+    kring.hwtail = slot;
   }
 
   /** Takes back what has been sent, and sends what the user has added. */
@@ -145,6 +146,7 @@ export class XdpQueue {
     const head = kring.begin();
     if (this.inFlight > 0) this.#reap();
     if (head !== kring.hwcur) this.#submit(head);
+    kring.publish(kring.hwtail);
     if (this.inFlight === 0) return;
     // In copy mode the kernel sends inside the call; with zero-copy a driver may need it to complete, too.
     if (socket.zeroCopy ? socket.busyPoll || tx.needsWakeup() : tx.pending() > 0) this.#flush();
@@ -168,7 +170,6 @@ export class XdpQueue {
       }
     }
     completion.consume(n);
-    this.tx.publish(this.tx.hwtail);
   }
 
   /** The next slot without a buffer gets this one and is the user's; publish() follows. */
@@ -245,7 +246,6 @@ export class XdpQueue {
       this.#giveBack(ring.bufIdx(slot));
       slot = ring.after(slot);
     }
-    this.tx.publish(this.tx.hwtail);
     return slot;
   }
 

@@ -1,3 +1,4 @@
+import { RING_TAIL } from '../abi.js';
 import { PortError } from '../errors.js';
 import { Kring } from '../kring.js';
 import type { Memory, RingPlan } from '../memory.js';
@@ -172,6 +173,7 @@ export class XdpPort implements Port {
    * @throws PortError when the interface is gone and there is something to send; linkUp() finds out without
    */
   txsync(): void {
+    if (this.#closed) return;
     for (const queue of this.queues) {
       queue.txsync();
       if (queue.error === ENXIO) throw this.#gone();
@@ -179,6 +181,7 @@ export class XdpPort implements Port {
   }
 
   rxsync(): void {
+    if (this.#closed) return;
     for (const queue of this.queues) queue.rxsync();
   }
 
@@ -248,6 +251,8 @@ export class XdpPort implements Port {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    // The memory may live on, with the other port of a bridge.
+    for (const ring of [...this.tx, ...this.rx]) ring.i32[ring.base + RING_TAIL] = ring.head;
     if (this.#promisc >= 0) native.netdevPromiscClose(this.#promisc);
     this.#attachment?.close();
     if (this.#map >= 0) native.bpfClose(this.#map);
