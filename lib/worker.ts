@@ -62,7 +62,11 @@ const LINK_WAIT_S = 4;
 
 function waitForLinks(ports: readonly Port[], job: WorkerJob, control: Control): void {
   const linked = ports.filter((port) => port.hasLink);
-  const deadline = now() + (job.linkWait ?? LINK_WAIT_S) * 1e9;
+  const seconds = job.linkWait ?? LINK_WAIT_S;
+  const deadline = now() + seconds * 1e9;
+  const down = linked.filter((port) => !port.linkUp()).map(({ name }) => name);
+  if (down.length > 0 && seconds > 0)
+    send({ type: 'say', sentence: `waiting up to ${seconds} s for the link of ${down.join(' and ')}` });
   while (!control.stopping && now() < deadline && linked.some((port) => !port.linkUp())) native.sleepNs(10e6);
   for (const port of linked) {
     if (!port.linkUp())

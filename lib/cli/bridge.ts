@@ -9,6 +9,7 @@ import { onSignals } from './signals.js';
 import {
   directionNames,
   intervalText,
+  openedJson,
   openedText,
   portStatsText,
   summaryText,
@@ -31,7 +32,7 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
   try {
     const opened = await bridge.opened;
     output.text(openedText(opened, command.verbose));
-    output.json({ type: 'open', ...opened });
+    output.json({ type: 'open', ...openedJson(opened) });
     await bridge.running;
     const { statsSeconds } = command;
     if (statsSeconds !== undefined) {

@@ -32,6 +32,7 @@ export function directionNames({ ports }: Opened, { from, to }: DirectionInfo): 
   return { direction: `${short[from]}→${short[to]}`, from: ports[from].name, to: ports[to].name };
 }
 
+/** What was opened, for people. */
 export function openedText(opened: Opened, verbose: number): string {
   const { ports, whyCopy } = opened;
   const lines = ports.flatMap((port) => [`${port.name}: ${portText(port)}`, ...port.notes.map((note) => `  ${note}`)]);
@@ -42,6 +43,17 @@ export function openedText(opened: Opened, verbose: number): string {
     lines.push(`${directionNames(opened, direction).direction}${pairs}`);
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** The same as an object for programs. */
+export function openedJson(opened: Opened): Record<string, unknown> {
+  const { ports, whyCopy, directions } = opened;
+  return {
+    ports,
+    zeroCopy: whyCopy === undefined,
+    ...(whyCopy !== undefined && { whyCopy }),
+    directions: directions.map((direction) => ({ ...directionNames(opened, direction), rings: direction.rings })),
+  };
 }
 
 /** A port's driver, rings and memory in words. */

@@ -1,5 +1,6 @@
-import { PortError } from '../errors.js';
+import type { PortError } from '../errors.js';
 import type { NetmapRequest } from '../native-netmap.js';
+import { remedied, type Remedies } from '../remedies.js';
 import type { NetmapSpec } from '../spec/netmap.js';
 
 /** What a remedy may name. */
@@ -9,12 +10,13 @@ interface Context {
 }
 type Remedy = (context: Context) => string;
 
+const DENIED = 'opening /dev/netmap needs root, or a rule that gives this user the device (devfs.rules, udev)';
+
 const GET_NETMAP =
   'this machine has no netmap. On FreeBSD: kldload netmap (or "device netmap" in the kernel, as GENERIC has). ' +
   'On Linux: build the module from https://github.com/luigirizzo/netmap and modprobe netmap; ' +
-  'without it, xdp: ports (AF_XDP) work on any interface';
-
-const DENIED = 'opening /dev/netmap needs root, or a rule that gives this user the device (devfs.rules, udev)';
+  'without it, xdp: ports (AF_XDP) work on any interface. On both, ' +
+  DENIED;
 
 /** Bytes of a ring's header and of a slot (net/netmap.h). */
 const RING_HEADER = 256;
@@ -43,7 +45,7 @@ const noInterface: Remedy = ({ spec }) =>
     : `there is no interface ${spec.name.replace(/[{}].*$/, '')}, or it cannot be used with netmap; see: ifconfig, or ip link`;
 
 /** By step and code; a code alone stands for every step. */
-const REMEDIES: ReadonlyMap<string, Remedy> = new Map(
+const REMEDIES: Remedies<Context> = new Map(
   Object.entries<Remedy>({
     'open /dev/netmap ENOENT': () => GET_NETMAP,
     'open /dev/netmap ENXIO': () => `the device is there but no driver behind it: ${GET_NETMAP}`,
@@ -88,11 +90,7 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map(
   }),
 );
 
-/** What the shim threw, as an error that also says what it means and what to do. */
+/** What the shim threw, with its remedy. */
 export function withRemedy(error: unknown, spec: NetmapSpec, request: NetmapRequest): PortError {
-  if (error instanceof PortError) return error;
-  const { message, code = '', syscall = '' } = error as NodeJS.ErrnoException;
-  const remedy = REMEDIES.get(`${syscall} ${code}`) ?? REMEDIES.get(code);
-  const text = remedy === undefined ? message : `${message}: ${remedy({ spec, request })}`;
-  return new PortError(text, spec.text, { ...(code === '' ? {} : { code }), cause: error });
+  return remedied(error, spec.text, REMEDIES, { spec, request });
 }

@@ -1,4 +1,5 @@
-import { PortError } from '../errors.js';
+import type { PortError } from '../errors.js';
+import { remedied, type Remedies } from '../remedies.js';
 
 /** What a remedy may name. */
 export interface XdpContext {
@@ -42,7 +43,7 @@ const noMultiBuffer: Remedy = (context) =>
   `@frame=4096 for up to 3818, or: ${inNamespace(context)}ip link set dev ${context.ifname} mtu 1500`;
 
 /** By call and code: the cause in words and what to do about it. */
-const REMEDIES: ReadonlyMap<string, Remedy> = new Map(
+const REMEDIES: Remedies<XdpContext> = new Map(
   Object.entries<Remedy>({
     'socket(AF_XDP) EPERM': () => CAPABILITIES,
     'socket(AF_XDP) EAFNOSUPPORT': () => 'this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS)',
@@ -91,13 +92,7 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map(
   }),
 );
 
-/** What the shim threw, as an error that also says what it means and what to do. */
+/** What the shim threw, with its remedy. */
 export function withRemedy(error: unknown, context: XdpContext): PortError {
-  if (error instanceof PortError) return error;
-  const { message, code = '', syscall = '' } = error as NodeJS.ErrnoException;
-  const remedy = REMEDIES.get(`${syscall} ${code}`) ?? REMEDIES.get(code);
-  return new PortError(remedy === undefined ? message : `${message}: ${remedy(context)}`, context.port, {
-    ...(code === '' ? {} : { code }),
-    cause: error,
-  });
+  return remedied(error, context.port, REMEDIES, context);
 }

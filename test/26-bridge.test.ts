@@ -1,0 +1,467 @@
+/** `bridge` from the outside, as a process. */
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { describe, it } from 'node:test';
+
+const TOOL = fileURLToPath(new URL('../tools/bridge.js', import.meta.url));
+
+type Child = ChildProcessByStdio<null, Readable, Readable>;
+interface Result {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+function start(...args: string[]): Child {
+  return spawn(process.execPath, [TOOL, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+async function finish(child: Child): Promise<Result> {
+  const text = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (text.out += part));
+  child.stderr.setEncoding('utf8').on('data', (part: string) => (text.err += part));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...text };
+}
+
+const run = (...args: string[]): Promise<Result> => finish(start(...args));
+
+interface Flow {
+  direction: string;
+  from: string;
+  to: string;
+  received: number;
+  forwarded: number;
+  bytes: number;
+  slots: number;
+  mpps: number;
+  gbitPerSecond: number;
+  averageBatch: number;
+  txFull: number;
+  zeroSlots: number;
+  notForwarded: Record<string, number>;
+}
+interface Line {
+  type: string;
+  reason: string;
+  seconds: number;
+  intervalSeconds: number;
+  zeroCopy: boolean;
+  whyCopy?: string;
+  message: string;
+  sentence: string;
+  code: string;
+  directions: Flow[];
+  ports: { name: string; driver: string; bufSize: number; txRings: number; stats: Record<string, number> }[];
+}
+
+function lines(out: string): Line[] {
+  assert.ok(out === '' || out.endsWith('\n'));
+  return out
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
+}
+
+/** Runs to the end, which must be a good one, and returns the summary, whose numbers must add up. */
+async function summary(...args: string[]): Promise<Line> {
+  const { code, out, err } = await run('--json', ...args);
+  assert.equal(code, 0, err);
+  return addsUp(lines(out).at(-1)!);
+}
+
+function addsUp(line: Line): Line {
+  assert.ok(line.type === 'summary' || line.type === 'stats');
+  for (const flow of line.directions) {
+    const lost = Object.values(flow.notForwarded).reduce((sum, frames) => sum + frames, 0);
+    assert.equal(flow.received, flow.forwarded + lost);
+  }
+  return line;
+}
+
+const forwarded = (line: Line): number => line.directions.reduce((sum, flow) => sum + flow.forwarded, 0);
+
+/** Waits until the bridge has printed what it opened. */
+async function opened(child: Child): Promise<void> {
+  const early = once(child, 'close').then(() => assert.fail('the bridge ended before it had opened its ports'));
+  await Promise.race([once(child.stdout, 'readable'), early]);
+}
+
+describe('bridge: what is written wrong', () => {
+  const cases: [string, string[], RegExp][] = [
+    ['no port', [], /no port is named; write bridge -i PORT -i PORT/],
+    [
+      'a long option that is nearly right',
+      ['--brust', '4', 'sim:a', 'sim:b'],
+      /unknown option --brust; did you mean --burst\?/,
+    ],
+    ['a long option with one hyphen', ['-json', 'sim:a'], /unknown option -json; did you mean --json\?/],
+    ['a letter that is no option', ['-q', 'sim:a'], /unknown option -q; the help lists/],
+    ['a missing value', ['sim:a', 'sim:b', '-b'], /option -b needs a value; write -b SLOTS/],
+    ['an option where a value belongs', ['sim:a', 'sim:b', '-b', '-c'], /option -b needs a value/],
+    ['a value where none belongs', ['--copy=yes', 'sim:a', 'sim:b'], /option --copy takes no value, 'yes' was given/],
+    ['an option twice', ['-b', '4', '-b', '8', 'sim:a', 'sim:b'], /option -b is given twice/],
+    [
+      'three -i',
+      ['-i', 'sim:a', '-i', 'sim:b', '-i', 'sim:c'],
+      /3 ports are named \(sim:a, sim:b, sim:c\); a bridge joins two/,
+    ],
+    ['a third port that is read as a burst', ['sim:a', 'sim:b', 'sim:c'], /burst 'sim:c' does not begin with a digit/],
+    ['four words', ['sim:a', 'sim:b', '8', 'x'], /'x' is too much/],
+    ['a word beside -i', ['-i', 'sim:a', '-i', 'sim:b', '8'], /'8' is too much/],
+    [
+      'burst 0',
+      ['-b', '0', 'sim:a', 'sim:b'],
+      /-b, --burst: burst '0' is out of range; write a whole number from 1 to 65536/,
+    ],
+    ['burst too large', ['-b', '65537', 'sim:a', 'sim:b'], /burst '65537' is out of range/],
+    ['a burst that is no number', ['-b', 'many', 'sim:a', 'sim:b'], /burst 'many' does not begin with a digit/],
+    ['half a burst', ['sim:a', 'sim:b', '1.5'], /burst '1.5' is not a whole number/],
+    ['the burst in two places', ['-b', '4', 'sim:a', 'sim:b', '8'], /burst is given twice/],
+    ['-L with two ports', ['-L', 'sim:a', 'sim:b'], /-L loops one port back, two are named/],
+    ['-n negative', ['-n', '-1', 'sim:a', 'sim:b'], /-n, --frames: count '-1'/],
+    ['-n 0', ['-n', '0', 'sim:a', 'sim:b'], /-n, --frames: count '0' is out of range/],
+    ['-t 0', ['-t', '0', 'sim:a', 'sim:b'], /-t, --time: '0' is no time/],
+    ['-w without a number', ['-w', 'soon', 'sim:a', 'sim:b'], /-w, --wait-link: time 'soon'/],
+    [
+      '--stats with a wrong unit',
+      ['--stats', '5m', 'sim:a', 'sim:b'],
+      /--stats: time '5m' has the unknown unit 'm'; write seconds/,
+    ],
+    [
+      '--wait with another word',
+      ['--wait', 'sleep', 'sim:a', 'sim:b'],
+      /--wait: 'sleep' is unknown; write busy or poll/,
+    ],
+    ['a CPU that is not there', ['--cpu', '4095', 'sim:a', 'sim:b'], /no thread can run on CPU 4095/],
+    ['a port name', ['-i', 'sim:a@slotz=4', '-i', 'sim:b'], /unknown option 'slotz'.*slots[^]*\^/],
+    ['a port without a host stack, alone', ['-i', 'sim:a'], /sim:a has no host stack .* -L/],
+    ['the same twice', ['sim:a', 'sim:a'], /sim:a has no host stack/],
+  ];
+  for (const [what, args, says] of cases) {
+    it(`${what}: exit 2, nothing on stdout`, async () => {
+      const { code, out, err } = await run(...args);
+      assert.match(err, says);
+      assert.match(err, /^bridge: [^]*\nTry: bridge --help\n$/);
+      assert.deepEqual([code, out], [2, '']);
+    });
+  }
+
+  it('the same with --json', async () => {
+    const { code, out } = await run('--json', '-i', 'sim:a@slotz=4');
+    assert.deepEqual([code, out], [2, '']);
+  });
+});
+
+describe('bridge: help and version', () => {
+  it('lists every option, fits a terminal, goes to stdout', async () => {
+    const { code, out, err } = await run('--help');
+    assert.deepEqual([code, err], [0, '']);
+    const options = out.slice(out.indexOf('\noptions\n') + 9).split('\n\n', 1)[0];
+    const listed = [...options.matchAll(/^ {2,6}(-\w, )?(--[a-z-]+)( [A-Z]\S*| busy\|poll)?(?= {2,}|$)/gm)].map(
+      ([, short = '', long, value = '']) => short + long + value,
+    );
+    assert.deepEqual(listed, [
+      '-i, --interface PORT',
+      '-b, --burst SLOTS',
+      '-c, --copy',
+      '-L, --loop',
+      '-w, --wait-link SECONDS',
+      '-n, --frames FRAMES',
+      '-t, --time SECONDS',
+      '--wait busy|poll',
+      '--cpu CPU',
+      '--no-promisc',
+      '--stats SECONDS',
+      '--json',
+      '-v, --verbose',
+      '-h, --help',
+      '--version',
+    ]);
+    for (const line of out.split('\n')) assert.ok(line.length <= 120 && line === line.trimEnd(), line);
+    for (const word of [
+      'netmap:ix0',
+      'xdp:eth0',
+      'pipe:lab{1',
+      'pcap:@out=',
+      'sim:a',
+      'FreeBSD',
+      'Linux',
+      'SIGTERM',
+      'exit code',
+    ])
+      assert.ok(out.includes(word), word);
+    assert.equal((await run('-h', '--stats', '1')).out, out);
+  });
+
+  it('the version is the package’s', async () => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      version: string;
+    };
+    assert.deepEqual(await run('--version'), { code: 0, out: `bridge ${version}\n`, err: '' });
+  });
+});
+
+describe('bridge: ports that cannot be opened', () => {
+  const noNetmap = { skip: existsSync('/dev/netmap') ? 'this machine has netmap' : false };
+
+  it('netmap ports without netmap: exit 1, and what to do on FreeBSD and on Linux', noNetmap, async () => {
+    for (const ports of [['netmap:ix0', 'netmap:ix1'], ['netmap:ix0']]) {
+      const { code, out, err } = await run(...ports.flatMap((port) => ['-i', port]));
+      assert.match(
+        err,
+        /^bridge: .*\/dev\/netmap.*\(ENOENT\): this machine has no netmap\. On FreeBSD: kldload netmap.*device netmap.*On Linux: .*modprobe netmap.*xdp:.*root/,
+      );
+      assert.deepEqual([code, out], [1, '']);
+    }
+  });
+
+  it('the same for programs', noNetmap, async () => {
+    const { code, out } = await run('--json', 'netmap:ix0', 'netmap:ix1');
+    assert.equal(code, 1);
+    assert.deepEqual(
+      lines(out).map(({ type, code }) => [type, code]),
+      [['error', 'ENOENT']],
+    );
+  });
+
+  it('a bare interface takes AF_XDP on Linux without netmap, and says so', noNetmap, async () => {
+    const { code, out, err } = await run('--json', 'nosuch0', 'sim:a');
+    const all = lines(out);
+    assert.equal(code, 1);
+    if (process.platform === 'linux') {
+      assert.match(all[0].sentence, /^nosuch0 is opened as xdp:nosuch0 \(AF_XDP\): this machine has no netmap$/);
+      assert.match(err, /no interface nosuch0/);
+    } else assert.match(err, /no netmap/);
+    assert.equal(all.at(-1)?.type, 'error');
+  });
+});
+
+describe('bridge: every frame accounted for', () => {
+  it('says what was opened, ends with its sources, and sums up', async () => {
+    const { code, out, err } = await run(
+      '-v',
+      '-i',
+      'sim:a@rate=1G,count=1000',
+      '-i',
+      'sim:b@rate=1G,count=10,size=1518',
+    );
+    assert.deepEqual([code, err], [0, '']);
+    assert.match(
+      out,
+      /^sim:a@rate=1G,count=1000: sim, 1 tx ring × 1024 slots, 1 rx ring × 1024 slots, buffers of 2048 bytes, memory \S+\n/,
+    );
+    assert.match(out, /^zero-copy: /m);
+    assert.match(out, /^sim:a→sim:b: rx 0 to tx 0$/m);
+    assert.match(
+      out,
+      /^sim:a→sim:b: 1,000 frames, 60,000 bytes; \S+ Mpps, \S+ Gbit\/s on the wire; .*not forwarded: none$/m,
+    );
+    assert.match(out, /^sim:b→sim:a: 10 frames, 15,140 bytes; /m);
+    assert.match(out, /^sim:a@rate=1G,count=1000: offered 1,000, .*longest gap /m);
+  });
+
+  it('rates use the time that forwarding ran and the bytes on the wire', async () => {
+    const { seconds, directions, reason } = await summary(
+      'sim:a@clock=virtual,count=2000',
+      'sim:b@clock=virtual,count=10',
+    );
+    assert.equal(reason, 'ended');
+    const [{ forwarded, bytes, mpps, gbitPerSecond, slots }] = directions;
+    assert.deepEqual([forwarded, bytes, slots], [2000, 2000 * 60, 2000]);
+    assert.ok(Math.abs(mpps - 2000 / seconds / 1e6) <= 1e-9 * mpps);
+    assert.ok(Math.abs(gbitPerSecond - (2000 * 84 * 8) / seconds / 1e9) <= 1e-9 * gbitPerSecond);
+  });
+
+  for (const wait of ['busy', 'poll']) {
+    for (const [a, b] of [
+      [4, 2],
+      [3, 1],
+      [1, 4],
+      [2, 3],
+    ]) {
+      it(`${a} rings to ${b}, --wait ${wait}: every flow in order, nothing lost`, async () => {
+        const sims = [`sim:a@rings=${a},clock=virtual,count=3000`, `sim:b@rings=${b},clock=virtual,count=2000`];
+        const { ports, directions } = await summary('--wait', wait, '-b', '37', ...sims);
+        assert.deepEqual(
+          directions.map(({ forwarded, received }) => [forwarded, received]),
+          [
+            [3000, 3000],
+            [2000, 2000],
+          ],
+        );
+        assert.deepEqual(
+          ports.map(({ stats }) => stats['sent']),
+          [2000, 3000],
+        );
+        for (const { stats } of ports)
+          for (const wrong of [
+            'missed',
+            'lost',
+            'duplicates',
+            'reordered',
+            'corrupt',
+            'foreign',
+            'badSlots',
+            'reinits',
+          ])
+            assert.equal(stats[wrong], 0, wrong);
+      });
+    }
+  }
+
+  it('-n: exactly so many, both directions together', async () => {
+    const line = await summary('-n', '777', '-b', '50', 'sim:a@clock=virtual', 'sim:b@clock=virtual,size=9018');
+    assert.equal(line.reason, 'frames');
+    assert.equal(forwarded(line), 777);
+    assert.deepEqual(
+      line.ports.map(({ stats }) => stats['sent']),
+      line.directions.map(({ forwarded }) => forwarded).reverse(),
+    );
+  });
+
+  it('-t: ends after that time', async () => {
+    const { reason, seconds } = await summary('-t', '150ms', 'sim:a', 'sim:b');
+    assert.equal(reason, 'time');
+    assert.ok(seconds >= 0.15);
+  });
+
+  it('-L: one direction, out of where it came from', async () => {
+    const { directions, ports } = await summary('-L', '-i', 'sim:a@clock=virtual,count=100');
+    assert.deepEqual(
+      directions.map(({ direction, forwarded }) => [direction, forwarded]),
+      [['sim:a→sim:a', 100]],
+    );
+    assert.equal(ports[0].stats['sent'], 100);
+  });
+
+  it('-c: copies, says so, and the frames are the same', async () => {
+    const { out } = await run('--json', '-c', 'sim:a@clock=virtual,count=5000', 'sim:b@clock=virtual,count=1', '64');
+    const [open, ...rest] = lines(out);
+    assert.deepEqual([open.type, open.zeroCopy, open.whyCopy], ['open', false, 'asked for']);
+    const { ports } = addsUp(rest.at(-1)!);
+    assert.deepEqual([ports[1].stats['sent'], ports[1].stats['corrupt'], ports[1].stats['lost']], [5000, 0, 0]);
+  });
+
+  it('frames longer than the whole tx ring: not forwarded, and counted as that', async () => {
+    const { directions, ports } = await summary(
+      'sim:a@clock=virtual,count=40,size=9018',
+      'sim:b@clock=virtual,count=1,slots=4',
+    );
+    assert.deepEqual([directions[0].received, directions[0].forwarded], [40, 0]);
+    assert.deepEqual(directions[0].notForwarded, { noTxRoom: 40 });
+    assert.equal(ports[1].stats['sent'], 0);
+  });
+
+  for (const [size, slots] of [
+    [64, 1],
+    [9018, 5],
+  ]) {
+    it(`frames of ${slots} slots that never left count as not forwarded`, async () => {
+      // The link of b goes down for good when some frames have left; the rest stays in its tx ring.
+      const line = await summary(
+        '-n',
+        '100',
+        `sim:a@clock=virtual,rate=1G,size=${size},count=100`,
+        'sim:b@clock=virtual,count=1,flap=200us/1000s',
+      );
+      const [toB] = line.directions;
+      const { unsent } = toB.notForwarded;
+      assert.ok(unsent > 0 && toB.forwarded > 0, JSON.stringify(toB));
+      assert.equal(toB.forwarded, line.ports[1].stats['sent']);
+      assert.equal(toB.bytes, toB.forwarded * (size - 4));
+      assert.equal(toB.slots, toB.forwarded * slots);
+    });
+  }
+});
+
+describe('bridge: statistics while it runs', () => {
+  it('--stats: intervals that add up to the time and the frames so far', async () => {
+    const { code, out } = await run('--json', '--stats', '0.05', '-t', '0.6', 'sim:a@rate=100M', 'sim:b@rate=100M');
+    assert.equal(code, 0);
+    const all = lines(out);
+    const stats = all.filter(({ type }) => type === 'stats');
+    const last = all.at(-1)!;
+    assert.ok(stats.length > 0);
+    let seconds = 0;
+    const frames = [0, 0];
+    for (const line of stats) {
+      addsUp(line);
+      seconds += line.intervalSeconds;
+      assert.ok(Math.abs(line.seconds - seconds) < 1e-6);
+      line.directions.forEach((flow, i) => {
+        frames[i] += flow.forwarded;
+        assert.ok(Math.abs(flow.mpps - flow.forwarded / line.intervalSeconds / 1e6) <= 1e-9 * flow.mpps);
+      });
+    }
+    assert.ok(seconds <= last.seconds + 0.1 * seconds + 1);
+    last.directions.forEach(({ forwarded }, i) => {
+      assert.ok(frames[i] <= forwarded && frames[i] > 0);
+    });
+  });
+
+  it('for people: a line for each direction', async () => {
+    const { out } = await run('--stats', '0.1', '-t', '0.5', 'sim:a@rate=100M', 'sim:b@rate=100M');
+    assert.match(
+      out,
+      /^\d+\.\d s {2}sim:a→sim:b: \d\.\d{3} Mpps, \d\.\d{3} Gbit\/s on the wire, [\d,]+ frames, batch \d+\.\d\n\d+\.\d s {2}sim:b→sim:a: /m,
+    );
+    assert.ok(out.lastIndexOf(' s  sim:') < out.indexOf('forwarding ran for'));
+  });
+});
+
+describe('bridge: signals and closed pipes', () => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    for (const wait of ['busy', 'poll']) {
+      it(`${signal} stops it cleanly, --wait ${wait}`, async () => {
+        const child = start('--json', '--wait', wait, 'sim:a@rate=100M', 'sim:b@rate=100M');
+        const result = finish(child);
+        await opened(child);
+        child.kill(signal);
+        const { code, out, err } = await result;
+        assert.deepEqual([code, err], [0, '']);
+        const line = addsUp(lines(out).at(-1)!);
+        assert.deepEqual([line.type, line.reason], ['summary', 'stopped']);
+        assert.deepEqual(
+          line.directions.map(({ forwarded }) => forwarded),
+          line.ports.map(({ stats }) => stats['sent']).reverse(),
+        );
+      });
+    }
+  }
+
+  it('a second signal ends it at once, with 128 + its number', async () => {
+    // Frames that cannot leave hold the clean stop up.
+    const child = start('--json', 'sim:a@rate=1G', 'sim:b@flap=1us/1000s');
+    const result = finish(child);
+    await opened(child);
+    child.kill('SIGTERM');
+    child.kill('SIGINT');
+    const { code, out } = await result;
+    assert.ok(code === 128 + 2 || code === 128 + 15, String(code)); // whichever the system delivers last
+    assert.deepEqual(
+      lines(out).map(({ type }) => type),
+      ['open'],
+    );
+  });
+
+  it('a reader that goes away neither stops nor breaks it', async () => {
+    for (const json of [['--json'], []]) {
+      const child = start(...json, '--stats', '0.02', 'sim:a@rate=100M', 'sim:b@rate=100M');
+      let err = '';
+      child.stderr.setEncoding('utf8').on('data', (part: string) => (err += part));
+      await opened(child);
+      const ended = once(child, 'close');
+      child.stdout.destroy();
+      const early = await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 500, 'running'))]);
+      assert.equal(early, 'running', err);
+      child.kill('SIGINT');
+      const [code] = (await ended) as [number | null];
+      assert.deepEqual([code, err], [0, '']);
+    }
+  });
+});
