@@ -114,10 +114,11 @@ export class Bridge {
     return this.pairs[direction].some(({ rx, tx }) => rx.space > 0 && tx.space === 0);
   }
 
-  /** Whether every source has ended and every frame has left. */
+  /** Whether every port that frames come from has ended, and every frame has left. */
   finished(): boolean {
     return (
-      this.#ports.every((port) => port.ended()) &&
+      (this.pairs[0].length === 0 || this.a.port.ended()) &&
+      (this.pairs[1].length === 0 || this.b.port.ended()) &&
       this.pairs.flat().every(({ rx }) => rx.space === 0) &&
       this.#ports.every((port) => port.txPending() === 0)
     );

@@ -1,13 +1,20 @@
 /** `bridge` from the outside, as a process. */
 import assert from 'node:assert/strict';
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 
 const TOOL = fileURLToPath(new URL('../tools/bridge.js', import.meta.url));
+
+const CAPTURES = fileURLToPath(new URL('../../test/captures/', import.meta.url));
+/** Without tshark there is nothing independent to compare with: fine on a developer's machine, a failure in CI. */
+const withoutTshark =
+  spawnSync('tshark', ['--version']).status === 0 || process.env['CI'] === 'true' ? false : 'tshark is not installed';
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 interface Result {
@@ -17,7 +24,10 @@ interface Result {
 }
 
 function start(...args: string[]): Child {
-  return spawn(process.execPath, [TOOL, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [TOOL, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 120_000, // nothing hangs for ever: a process killed has no exit code
+  });
 }
 
 async function finish(child: Child): Promise<Result> {
@@ -55,6 +65,7 @@ interface Line {
   message: string;
   sentence: string;
   code: string;
+  problems: string[];
   directions: Flow[];
   ports: { name: string; driver: string; bufSize: number; txRings: number; stats: Record<string, number> }[];
 }
@@ -357,17 +368,17 @@ describe('bridge: every frame accounted for', () => {
     assert.equal(ports[1].stats['sent'], 0);
   });
 
-  for (const [size, slots] of [
-    [64, 1],
-    [9018, 5],
-  ]) {
+  for (const [size, slots, up] of [
+    [64, 1, '30us'],
+    [9018, 5, '200us'],
+  ] as const) {
     it(`frames of ${slots} slots that never left count as not forwarded`, async () => {
       // The link of b goes down for good when some frames have left; the rest stays in its tx ring.
       const line = await summary(
         '-n',
         '100',
         `sim:a@clock=virtual,rate=1G,size=${size},count=100`,
-        'sim:b@clock=virtual,count=1,flap=200us/1000s',
+        `sim:b@clock=virtual,count=1,flap=${up}/1000s`,
       );
       const [toB] = line.directions;
       const { unsent } = toB.notForwarded;
@@ -465,3 +476,104 @@ describe('bridge: signals and closed pipes', () => {
     }
   });
 });
+
+describe('bridge: capture files', () => {
+  /** Link type 113 by `capinfos -E`. */
+  const cooked = ['RADIUS-RFC3162.pcap', 'tcp-handshake-nano.pcap'];
+  const captures = readdirSync(CAPTURES).filter((file) => /\.pcap(ng)?$/.test(file) && !cooked.includes(file));
+  let dir = '';
+  before(() => {
+    dir = mkdtempSync(join(tmpdir(), 'bridge-test-'));
+  });
+  after(() => {
+    rmSync(dir, { recursive: true });
+  });
+  const there = (): string => join(dir, 'out.pcap');
+
+  it('there are captures to be tested with', () => {
+    assert.equal(captures.length, 7);
+  });
+
+  for (const file of captures) {
+    const from = join(CAPTURES, file);
+    for (const how of [[], ['-c', '-b', '3'], ['--wait', 'poll']]) {
+      it(`${file} ${how.join(' ')}: the same frames in the file written`, { skip: withoutTshark }, async () => {
+        const { reason, directions, ports } = await summary(...how, '-i', `pcap:${from}`, '-i', `pcap:@out=${there()}`);
+        assert.equal(reason, 'ended');
+        const theirs = frames(from);
+        assert.ok(theirs.length > 0);
+        // A copied frame is a new one: it has the time of writing.
+        const kept = how.includes('-c') ? bytesOf : (all: Seen[]): Seen[] => all;
+        assert.deepEqual(kept(frames(there())), kept(theirs));
+        assert.deepEqual(
+          directions.map(({ received, forwarded }) => [received, forwarded]),
+          [[theirs.length, theirs.length]],
+        );
+        assert.equal(ports[1].stats['framesWritten'], theirs.length);
+      });
+    }
+
+    it(`${file} through a pipe between two processes: the same bytes`, { skip: withoutTshark }, async () => {
+      const theirs = bytesOf(frames(from));
+      const name = `bridge-test-${process.pid}`;
+      const [sent, received] = await Promise.all([
+        summary('-i', `pcap:${from}`, '-i', `pipe:${name}{1`),
+        summary('-n', String(theirs.length), '-i', `pipe:${name}}1`, '-i', `pcap:@out=${there()}`),
+      ]);
+      assert.deepEqual([sent.reason, forwarded(sent)], ['ended', theirs.length]);
+      assert.deepEqual([received.reason, forwarded(received)], ['frames', theirs.length]);
+      assert.deepEqual(bytesOf(frames(there())), theirs);
+    });
+  }
+
+  for (const file of cooked) {
+    it(`${file}: another link type is refused by name, exit 1, nothing written`, async () => {
+      const to = join(dir, 'no.pcap');
+      const { code, out, err } = await run('-i', `pcap:${join(CAPTURES, file)}`, '-i', `pcap:@out=${to}`);
+      assert.match(err, /^bridge: .*: link type 113 \(LINKTYPE_LINUX_SLL\) carries no Ethernet frames/);
+      assert.deepEqual([code, out, existsSync(to)], [1, '', false]);
+    });
+  }
+
+  it('a truncated file: what is whole is forwarded, then where it broke, exit 1', async () => {
+    const whole = readFileSync(join(CAPTURES, 'pptp.pcap'));
+    const cut = join(dir, 'cut.pcap');
+    writeFileSync(cut, whole.subarray(0, whole.length - 5));
+    const { code, out, err } = await run('--json', '-i', `pcap:${cut}`, '-i', `pcap:@out=${there()}`);
+    assert.equal(code, 1);
+    const { directions, problems, type } = addsUp(lines(out).at(-1)!);
+    assert.equal(type, 'summary');
+    assert.equal(directions[0].forwarded, 22); // capinfos -c pptp.pcap: 23
+    assert.match(problems[0], /cut\.pcap.*byte \d+/);
+    assert.ok(err.includes(problems[0]));
+  });
+
+  it('two files that are only read have nothing to say to each other', async () => {
+    const file = `pcap:${join(CAPTURES, 'pptp.pcap')}`;
+    const { code, err } = await run(file, `pcap:${join(CAPTURES, 'afs.pcap')}`);
+    assert.match(err, /nothing can flow between /);
+    assert.equal(code, 2);
+  });
+});
+
+interface Seen {
+  time: string;
+  bytes: string;
+}
+const bytesOf = (frames: Seen[]): string[] => frames.map(({ bytes }) => bytes);
+
+/** Frames as tshark sees them: time and, from its hex dump, bytes. */
+function frames(path: string): Seen[] {
+  const json = execFileSync('tshark', ['-n', '-r', path, '-T', 'json', '-x', '-J', 'frame'], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const packets = JSON.parse(json) as {
+    _source: { layers: { frame_raw: [string]; frame: Record<string, string> } };
+  }[];
+  return packets.map(({ _source: { layers } }) => ({
+    time: layers.frame['frame.time_epoch'],
+    bytes: layers.frame_raw[0],
+  }));
+}

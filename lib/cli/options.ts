@@ -119,7 +119,7 @@ function spelling(name: string, { short }: Option): string {
 
 /** Column at which the explanations begin, and the width of the help. */
 const INDENT = 28;
-const WIDTH = 96;
+const WIDTH = 118;
 
 /** The options for the help, a paragraph each. */
 export function optionsHelp(table: OptionTable): string {
