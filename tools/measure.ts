@@ -6,11 +6,13 @@ import { UsageError } from '../lib/errors.js';
 import type { Output as Sink } from '../lib/measure/cli.js';
 import { runCompare } from '../lib/measure/cli-compare.js';
 import { runForward } from '../lib/measure/cli-forward.js';
+import { runMatrixCommand } from '../lib/measure/cli-matrix.js';
 import { runThroughput } from '../lib/measure/cli-throughput.js';
 
 /** What `measure NAME` runs, and in what words the help of `measure` alone lists it. */
 const COMMANDS = new Map<string, (args: string[], io: Sink) => number | Promise<number>>([
   ['throughput', runThroughput],
+  ['matrix', runMatrixCommand],
   ['compare', runCompare],
 ]);
 

@@ -24,6 +24,17 @@ export type ResultKind = (typeof KINDS)[number];
 /** Where a result stands on the axes of its test: packet size, ring size, offload setting… */
 export type Cell = Record<string, string | number | boolean>;
 
+/** Where a result of a matrix comes from. */
+export interface MatrixRun {
+  name: string;
+  /** SHA-256 of the matrix, repeats left out: results of different matrices do not mix. */
+  digest: string;
+  /** What the order of the runs was drawn from. */
+  seed: number;
+  /** The command, or the names of the ports, as they were in this run. */
+  ran: string[];
+}
+
 /** One line of a result file. docs/results.md is the schema in words. */
 export interface Result {
   v: 1;
@@ -44,6 +55,8 @@ export interface Result {
   note?: string;
   /** What each core did meanwhile, whoever used it: shares 0 to 1. */
   cores?: CoreShares[];
+  /** Which run of which matrix this is. */
+  matrix?: MatrixRun;
   surroundings?: Surroundings;
   /** ISO 8601, UTC. */
   time: string;
@@ -85,7 +98,8 @@ const recordOf =
   (value: unknown): boolean =>
     isRecord(value) && Object.values(value).every(check);
 
-function isMetric(value: unknown): boolean {
+/** Whether `value` is what the field `units` holds for one metric. */
+export function isMetric(value: unknown): value is Metric {
   return (
     isRecord(value) &&
     typeof value.unit === 'string' &&
@@ -118,6 +132,17 @@ function isHistogram(value: unknown): boolean {
   }
 }
 
+function isMatrixRun(value: unknown): boolean {
+  return (
+    isRecord(value) &&
+    typeof value.name === 'string' &&
+    typeof value.digest === 'string' &&
+    isNumber(value.seed) &&
+    Array.isArray(value.ran) &&
+    value.ran.every((word) => typeof word === 'string')
+  );
+}
+
 const FIELDS: [name: keyof Result, check: (value: unknown) => boolean, wanted: string][] = [
   ['kind', (value) => KINDS.includes(value as ResultKind), `one of ${KINDS.join(', ')}`],
   ['cell', recordOf(isScalar), 'an object of strings, numbers and booleans'],
@@ -129,6 +154,7 @@ const FIELDS: [name: keyof Result, check: (value: unknown) => boolean, wanted: s
   ['histogram', optional(isHistogram), 'a histogram whose parts fit together'],
   ['link_gbps', optional((value) => isNumber(value) && (value as number) > 0), 'a number above 0'],
   ['note', optional((value) => typeof value === 'string'), 'a string'],
+  ['matrix', optional(isMatrixRun), '{name, digest, seed, ran}'],
   ['surroundings', optional(isRecord), 'an object'],
   ['time', (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)), 'an ISO 8601 time'],
 ];
@@ -154,6 +180,13 @@ function parseJson(text: string): { value: unknown } | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Reads one line of a result file. Throws UsageError that begins with `where`. */
+export function parseResult(text: string, where: string): Result {
+  const json = parseJson(text);
+  if (!json) throw new UsageError(`${where}: damaged: not JSON`);
+  return checkResult(json.value, where);
 }
 
 function readText(file: string): string {

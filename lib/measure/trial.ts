@@ -31,6 +31,8 @@ export interface TrialOptions {
   cpu?: number;
   /** Measure the latency of every so many-th frame, a power of two. Default: of none. */
   latencyEvery?: number;
+  /** Ends the trial early: it then rejects. */
+  signal?: AbortSignal;
 }
 
 /** What a trial's thread is given; plain data. */
@@ -138,9 +140,13 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     frames: options.frames ?? Infinity,
     latencyEvery: options.latencyEvery ?? 0,
   };
-  // Nothing on the virtual clock depends on how fast the thread is, so a new one has no use.
-  if (virtual) return runJob(job);
+  // Nothing on the virtual clock depends on how fast the thread is, so a new one has no use, but to be ended early.
+  if (virtual && options.signal === undefined) return runJob(job);
   const worker = new Worker(new URL('./trial-worker.js', import.meta.url), { workerData: job, name: 'trial' });
+  const abort = (): void => {
+    void worker.terminate();
+  };
+  options.signal?.addEventListener('abort', abort, { once: true });
   return new Promise((resolve, reject) => {
     worker.once('message', (message: { result: TrialResult } | { usage: boolean; message: string }) => {
       if ('result' in message) resolve(message.result);
@@ -148,6 +154,7 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     });
     worker.once('error', reject);
     worker.once('exit', (code) => {
+      options.signal?.removeEventListener('abort', abort);
       reject(new Error(`the trial's thread ended with code ${code} and no result`));
     });
   });
