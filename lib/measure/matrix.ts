@@ -235,9 +235,15 @@ class Runner {
   }
 }
 
-/** What ran, for the record: the command, or the trial's ports. */
+/** What ran, for the record: the command's words, or the names of the trial's ports and its settings. */
 function ran({ run }: RunPlan): string[] {
-  return 'command' in run ? [...run.command] : [...run.trial.options.names];
+  if ('command' in run) return [...run.command];
+  const { options, workers } = run.trial;
+  const { names, ...settings } = options;
+  const words = Object.entries({ ...settings, workers }).flatMap(([name, value]) =>
+    typeof value === 'object' ? [] : [`${name}=${value}`],
+  );
+  return [...names, ...words];
 }
 
 /**

@@ -31,7 +31,7 @@ export interface MatrixRun {
   digest: string;
   /** What the order of the runs was drawn from. */
   seed: number;
-  /** The command, or the names of the ports, as they were in this run. */
+  /** The command's words, or the names of the ports and the settings, as they were in this run. */
   ran: string[];
 }
 
