@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -284,6 +284,24 @@ describe('a matrix whose commands fail', () => {
     assert.equal(code, 1);
     assert.match(err, /a: was 'as it was' before and is 'on' now/);
   });
+
+  it(
+    'does not run what another user has put into its journal',
+    { skip: process.getuid?.() !== 0 && 'not root' },
+    async () => {
+      const place = new Place();
+      place.write({ name: 'foreign', axes: { a: [1] }, cell: { command: 'echo {a}', read: { count: 'number' } } });
+      const undo = [{ kind: 'command', axis: 'a', undo: [['sh', '-c', `echo ran >> ${place.log}`]] }];
+      const journal = journalFile(place.out);
+      writeFileSync(journal, JSON.stringify({ v: 1, matrix: 'm', cell: 'c', timeoutMs: 1000, undo }));
+      chownSync(journal, 65534, 65534);
+      await assert.rejects(runMatrix(readMatrix(place.file), { out: place.out }), /belongs to another user/);
+      assert.deepEqual(place.lines, []);
+      chownSync(journal, 0, 0);
+      await runMatrix(readMatrix(place.file), { out: place.out });
+      assert.deepEqual(place.lines, ['ran']);
+    },
+  );
 
   it('ends a command that is still running when it is interrupted', async () => {
     const place = new Place();
@@ -771,6 +789,23 @@ describe('a matrix on veth with iperf3', { skip: skipWithoutLab() }, () => {
       }
       assert.equal(Object.keys(surroundings?.interfaces ?? {}).length, 2);
     }
+  });
+
+  it('that is killed is put back by --restore', async () => {
+    const before = state();
+    const killed = new Place();
+    killed.write({
+      name: 'killed',
+      interfaces: [`${a.name}/left`, `${b.name}/right`],
+      axes: { mtu: [9000], offloads: { off: { set: all(false) } } },
+      cell: { command: ['sh', '-c', 'kill -KILL $PPID'], read: { count: 'number' } },
+    });
+    assert.equal((await matrix([killed.file])).signal, 'SIGKILL');
+    assert.notDeepEqual(state(), before);
+    const { code, err } = await matrix(['--restore', killed.file]);
+    assert.equal(code, 0, err);
+    assert.deepEqual(state(), before);
+    killed.assertClean();
   });
 
   it('tells a setting that the driver does not take, and puts back what it did', async () => {

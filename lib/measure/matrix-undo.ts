@@ -1,5 +1,5 @@
 /** Putting settings back, whatever happened: a journal beside the results says at any time what is applied. */
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, lstatSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { UsageError } from '../errors.js';
 import { commandText, output, type Words } from './matrix-command.js';
@@ -61,6 +61,11 @@ export class Journal {
   read(): JournalJson | undefined {
     let text: string;
     try {
+      // What it says is run: nobody else may have written it.
+      if (lstatSync(this.file).uid !== process.geteuid?.())
+        throw new UsageError(
+          `${this.file}: belongs to another user: only who began a matrix can put its settings back`,
+        );
       text = readFileSync(this.file, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
