@@ -52,6 +52,7 @@ export class Bridge {
   readonly #limit: number;
   readonly #forward: readonly Forward[];
   readonly #ports: readonly Port[];
+  readonly #rx: readonly Ring[];
 
   constructor(
     readonly a: Side,
@@ -70,6 +71,7 @@ export class Bridge {
     this.#forward = this.pairs.flatMap((pairs, direction) =>
       pairs.map((pair) => forwarder(pair.rx, pair.tx, this.counters[direction], why(pair) === undefined)),
     );
+    this.#rx = this.pairs.flat().map(({ rx }) => rx);
     this.#ports = a.port === b.port ? [a.port] : [a.port, b.port];
   }
 
@@ -119,7 +121,7 @@ export class Bridge {
     return (
       (this.pairs[0].length === 0 || this.a.port.ended()) &&
       (this.pairs[1].length === 0 || this.b.port.ended()) &&
-      this.pairs.flat().every(({ rx }) => rx.space === 0) &&
+      this.#rx.every((ring) => ring.space === 0) &&
       this.#ports.every((port) => port.txPending() === 0)
     );
   }

@@ -16,17 +16,16 @@ export class LinkWatch {
   }
 
   /**
-   * A sentence for each link that changed since the last look.
+   * Says a sentence for each link that changed since the last look.
    * @throws PortError when an interface is gone
    */
-  look(t: number): string[] {
-    const said: string[] = [];
-    if (t - this.#looked < LOOK_NS) return said;
+  look(t: number, say: (sentence: string) => void): void {
+    if (t - this.#looked < LOOK_NS) return;
     this.#looked = t;
     for (const w of this.#watched) {
       const up = w.port.linkUp();
       if (up === w.up) continue;
-      said.push(
+      say(
         up
           ? `${w.port.name}: the link is up again after ${((t - w.since) / 1e9).toFixed(1)} s`
           : `${w.port.name}: the link is down; frames for it wait until it is up again`,
@@ -34,6 +33,5 @@ export class LinkWatch {
       w.up = up;
       w.since = t;
     }
-    return said;
   }
 }

@@ -11,7 +11,7 @@ import {
   type Control,
 } from './control.js';
 import { LinkWatch } from './link-watch.js';
-import { native, now } from './native.js';
+import { clock, native, now } from './native.js';
 import { StallWatch } from './stall.js';
 import { PollWait, type WaitMode } from './wait.js';
 
@@ -47,13 +47,17 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
   const links = new LinkWatch(bridge, started);
   run[STARTED_NS] = started;
   let slowLook = started;
+  const say = (sentence: string): void => {
+    options.say(sentence);
+  };
 
   const readUsage = (): void => {
     native.threadUsage(usage);
     run[USER_NS] = usage[0] - user0;
     run[SYSTEM_NS] = usage[1] - system0;
   };
-  const look = (t: number): EndReason | undefined => {
+  const look = (): EndReason | undefined => {
+    const t = clock[0];
     run[LATEST_NS] = t;
     if (control.stopping) return 'stopped';
     if (options.ns > 0 && t - started >= options.ns) return 'time';
@@ -61,7 +65,8 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     if (t - slowLook < SLOW_LOOK_NS) return undefined;
     slowLook = t;
     readUsage();
-    for (const sentence of [...links.look(t), ...stalls.look(t)]) options.say(sentence);
+    links.look(t, say);
+    stalls.look(t, say);
     if (control.takeReport()) options.report();
     return bridge.finished() ? 'ended' : undefined;
   };
@@ -75,7 +80,7 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
 }
 
 /**
- * Turns the bridge until `look`, called with the time every few turns, gives a result.
+ * Turns the bridge until `look`, called every few turns after the clock was read, gives a result.
  * @param run  TURNS, BUSY_TURNS, SAMPLED_NS and BUSY_NS are added to
  * @param wait how to wait after a turn that moved nothing; absent: spin on
  */
@@ -83,7 +88,7 @@ export function spin<Result>(
   bridge: Bridge,
   run: Float64Array,
   wait: PollWait | undefined,
-  look: (t: number) => Result | undefined,
+  look: () => Result | undefined,
 ): Result {
   for (;;) {
     let busyTurns = 0;
@@ -91,11 +96,13 @@ export function spin<Result>(
     for (; ; i++) {
       // One turn in LOOK_EVERY is timed: a sample of how much of the thread's time moves frames.
       const timed = i === LOOK_EVERY;
-      const t0 = timed ? now() : 0;
+      if (timed) native.readClock();
+      const t0 = clock[0];
       const moved = bridge.turn();
       if (moved > 0) busyTurns++;
       if (timed) {
-        const ns = now() - t0;
+        native.readClock();
+        const ns = clock[0] - t0;
         run[SAMPLED_NS] += ns;
         if (moved > 0) run[BUSY_NS] += ns;
         break;
@@ -107,7 +114,8 @@ export function spin<Result>(
     }
     run[TURNS] += i;
     run[BUSY_TURNS] += busyTurns;
-    const result = look(now());
+    native.readClock();
+    const result = look();
     if (result !== undefined) return result;
   }
 }

@@ -46,9 +46,13 @@ function load(): Native {
 
 export const native = load();
 
-const clock = new Float64Array(native.clock);
+/**
+ * Element 0: CLOCK_MONOTONIC in ns, as of the latest native.readClock() of this thread. Loops read it here, because a
+ * number with a fraction that a function returns or takes is an object on the heap, unless V8 inlines the call.
+ */
+export const clock = new Float64Array(native.clock);
 
-/** CLOCK_MONOTONIC in nanoseconds. */
+/** CLOCK_MONOTONIC in nanoseconds, read now. */
 export function now(): number {
   native.readClock();
   return clock[0];

@@ -16,9 +16,11 @@ export class SequenceCheck {
   /** Frames that carry no stamp. */
   foreign = 0;
 
-  /** Gaps not yet closed: tag, first, count, one triple each; the oldest is forgotten first. */
-  readonly #gaps: { tag: number; first: number; count: number }[] = [];
   static readonly MOST_GAPS = 4096;
+  /** Gaps not yet closed, in triples: tag, first number, count (0: none). The oldest is overwritten first. */
+  readonly #gaps = new Int32Array(3 * SequenceCheck.MOST_GAPS);
+  /** Where the next gap goes. */
+  #next = 0;
 
   /** A frame of `tag` was seen, whatever its number. */
   arrived(tag: number, seq: number): void {
@@ -26,29 +28,41 @@ export class SequenceCheck {
     if (ahead >= 0) {
       if (ahead > 0) {
         this.lost += ahead;
-        this.#gaps.push({ tag, first: this.expected[tag], count: ahead });
-        if (this.#gaps.length > SequenceCheck.MOST_GAPS) this.#gaps.shift();
+        this.#addGap(tag, this.expected[tag], ahead);
       }
       this.expected[tag] = seq + 1;
       return;
     }
-    for (let g = this.#gaps.length - 1; g >= 0; g--) {
-      const gap = this.#gaps[g];
-      const at = (seq - gap.first) | 0;
-      if (gap.tag !== tag || at < 0 || at >= gap.count) continue;
-      // It was taken for lost: it is late. The gap splits around it.
+    if (this.#closeGap(tag, seq)) {
+      // It was taken for lost: it is late.
       this.lost--;
       this.reordered++;
-      const rest = gap.count - at - 1;
-      this.#gaps.splice(
-        g,
-        1,
-        ...(at > 0 ? [{ tag, first: gap.first, count: at }] : []),
-        ...(rest > 0 ? [{ tag, first: (seq + 1) | 0, count: rest }] : []),
-      );
       return;
     }
     this.duplicates++;
+  }
+
+  #addGap(tag: number, first: number, count: number): void {
+    const g = 3 * this.#next;
+    this.#gaps[g] = tag;
+    this.#gaps[g + 1] = first;
+    this.#gaps[g + 2] = count;
+    this.#next = (this.#next + 1) % SequenceCheck.MOST_GAPS;
+  }
+
+  /** Takes `seq` out of the gap it lies in, which splits around it. False: it lies in none. */
+  #closeGap(tag: number, seq: number): boolean {
+    const gaps = this.#gaps;
+    for (let k = 1; k <= SequenceCheck.MOST_GAPS; k++) {
+      const g = 3 * ((this.#next - k + SequenceCheck.MOST_GAPS) % SequenceCheck.MOST_GAPS);
+      const into = (seq - gaps[g + 1]) | 0;
+      const count = gaps[g + 2];
+      if (gaps[g] !== tag || into < 0 || into >= count) continue;
+      gaps[g + 2] = into;
+      if (into + 1 < count) this.#addGap(tag, (seq + 1) | 0, count - into - 1);
+      return true;
+    }
+    return false;
   }
 
   /** `tag`'s source stands still and every frame has had time to come: those before `next` that did not are lost. */

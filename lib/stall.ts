@@ -22,25 +22,22 @@ export class StallWatch {
     );
   }
 
-  /** Looks at every ring; returns a sentence for each that stalled or moves again since the last look. */
-  look(t: number): string[] {
-    const said: string[] = [];
+  /** Looks at every ring; says a sentence for each that stalled or moves again since the last look. */
+  look(t: number, say: (sentence: string) => void): void {
     for (const w of this.#watched) {
       const { tail, space } = w.ring;
       if (space > 0 || tail !== w.tail) {
-        if (w.reported)
-          said.push(`${w.port}: tx ring ${w.ring.id} moves again after ${((t - w.since) / 1e9).toFixed(1)} s`);
+        if (w.reported) say(`${w.port}: tx ring ${w.ring.id} moves again after ${((t - w.since) / 1e9).toFixed(1)} s`);
         w.tail = tail;
         w.since = t;
         w.reported = false;
       } else if (!w.reported && t - w.since > STALL_NS) {
         w.reported = true;
-        said.push(
+        say(
           `${w.port}: tx ring ${w.ring.id} is full and has not moved for ${((t - w.since) / 1e9).toFixed(1)} s; ` +
             'frames for it wait. Is the link up, and is anybody reading the other end?',
         );
       }
     }
-    return said;
   }
 }

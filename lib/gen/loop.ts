@@ -58,7 +58,9 @@ export function runEngine(
   const look = (t: number): EndReason | undefined => {
     if (control.stopping) return 'stopped';
     if (options.ns > 0 && t - started >= options.ns) return 'time';
-    for (const sentence of stalls.look(t)) options.say(sentence);
+    stalls.look(t, (sentence) => {
+      options.say(sentence);
+    });
     if (control.takeReport()) options.report(report(t));
     return engine.over(t);
   };

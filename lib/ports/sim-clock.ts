@@ -1,22 +1,29 @@
-import { now } from '../native.js';
+import { clock, native } from '../native.js';
 import type { SimSpec } from '../spec/sim.js';
+
+/** Positions in {@link SimClock.at}, ns: link time now, and of the latest interrupt moderation tick. */
+export const TIME = 0;
+export const TICK = 1;
+/** CLOCK_MONOTONIC at the first tick(), or −1; time since then; longest time between two tick()s. */
+const START = 2;
+const ELAPSED = 3;
+const LONGEST_GAP = 4;
 
 /**
  * The time of a simulated link in nanoseconds since the port was opened. It stands still while the link is down,
  * so nothing arrives and nothing leaves then, and everything else need not know about it.
  */
 export class SimClock {
-  /** Link time of the latest tick(). */
-  time = 0;
+  /**
+   * All times. Not fields: a number with a fraction that is stored in a field or handed to a function is an object on
+   * the heap, and these change with every sync.
+   */
+  readonly at = Float64Array.of(0, 0, -1, 0, 0);
   up = true;
-  /** Longest time between two syncs, ns: a loop held up for longer than the ring holds loses frames. */
-  longestGap = 0;
 
   readonly #step: number;
   readonly #up: number;
   readonly #down: number;
-  #start = -1;
-  #elapsed = 0;
 
   constructor(spec: Pick<SimSpec, 'clock' | 'step' | 'flap'>) {
     this.#step = spec.clock === 'virtual' ? spec.step : 0;
@@ -26,7 +33,20 @@ export class SimClock {
 
   /** CLOCK_MONOTONIC when this clock began, ns; 0 for the virtual clock, and before the first tick(). */
   get origin(): number {
-    return Math.max(0, this.#start);
+    return Math.max(0, this.at[START]);
+  }
+
+  /** Link time of the latest tick(), ns. */
+  get time(): number {
+    return this.at[TIME];
+  }
+
+  /** Longest time between two syncs, ns: a loop held up for longer than the ring holds loses frames. */
+  get longestGap(): number {
+    return this.at[LONGEST_GAP];
+  }
+  forgetGaps(): void {
+    this.at[LONGEST_GAP] = 0;
   }
 
   /** Brings the time up to date between syncs. The virtual clock knows no time between them. */
@@ -36,24 +56,24 @@ export class SimClock {
 
   /** Advances: to the machine's time, or by one step of the virtual clock. */
   tick(): void {
-    let elapsed: number;
-    if (this.#step > 0) elapsed = this.#elapsed + this.#step;
+    const { at } = this;
+    const before = at[ELAPSED];
+    if (this.#step > 0) at[ELAPSED] = before + this.#step;
     else {
-      const t = now();
+      native.readClock();
       // The clock starts with the first sync, not with opening: what lies between is not the loop's doing.
-      if (this.#start < 0) this.#start = t;
-      elapsed = t - this.#start;
+      if (at[START] < 0) at[START] = clock[0];
+      at[ELAPSED] = clock[0] - at[START];
     }
-    const gap = elapsed - this.#elapsed;
-    if (gap > this.longestGap) this.longestGap = gap;
-    this.#elapsed = elapsed;
+    const elapsed = at[ELAPSED];
+    if (elapsed - before > at[LONGEST_GAP]) at[LONGEST_GAP] = elapsed - before;
     if (this.#up === Infinity) {
-      this.time = elapsed;
+      at[TIME] = elapsed;
       return;
     }
     const period = this.#up + this.#down;
     const into = elapsed % period;
     this.up = into < this.#up;
-    this.time = Math.floor(elapsed / period) * this.#up + Math.min(into, this.#up);
+    at[TIME] = Math.floor(elapsed / period) * this.#up + Math.min(into, this.#up);
   }
 }

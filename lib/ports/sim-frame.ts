@@ -33,12 +33,13 @@ export function stampFrame(words: Int32Array, len: number, tag: number, seq: num
 /** What a frame's stamp says of it. */
 export type Verdict = 'good' | 'corrupt' | 'foreign';
 
-/** Holds the frame of `len` bytes at `words[0]` against its stamp. */
-export function judgeFrame(words: Int32Array, len: number): Verdict {
-  if (len < STAMP_BYTES || (words[TAG_WORD] & 0xffff) !== ETHERTYPE) return 'foreign';
-  const mark = Math.imul(words[SEQ_WORD] ^ (words[TAG_WORD] & ~0xffff), MIX) ^ len;
-  if (words[MARK_WORD] !== mark || words[(len >> 2) - 1] !== mark) return 'corrupt';
+/** Holds the frame of `len` bytes at `words[at]` against its stamp. */
+export function judgeFrame(words: Int32Array, at: number, len: number): Verdict {
+  const tagWord = words[at + TAG_WORD];
+  if (len < STAMP_BYTES || (tagWord & 0xffff) !== ETHERTYPE) return 'foreign';
+  const mark = Math.imul(words[at + SEQ_WORD] ^ (tagWord & ~0xffff), MIX) ^ len;
   const last = (len >> 2) - 1;
-  for (let at = MARK_STRIDE; at < last; at += MARK_STRIDE) if (words[at] !== ((mark + at) | 0)) return 'corrupt';
+  if (words[at + MARK_WORD] !== mark || words[at + last] !== mark) return 'corrupt';
+  for (let m = MARK_STRIDE; m < last; m += MARK_STRIDE) if (words[at + m] !== ((mark + m) | 0)) return 'corrupt';
   return 'good';
 }

@@ -3,9 +3,14 @@ import { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
 import type { SimSpec } from '../spec/sim.js';
 import { FCS_BYTES, mixSequence, WIRE_OVERHEAD_BYTES } from '../units.js';
+import { TICK, TIME } from './sim-clock.js';
 import type { ArrivalTimes } from './sim-latency.js';
 import { MIX, stampFrame } from './sim-frame.js';
 import { fillFor, type Fill } from './sim-rings.js';
+
+/** Link times of a ring, ns: when the next frame arrives, and of the moderation tick that was shown last. */
+const NEXT = 0;
+const SHOWN = 1;
 
 /** Frames of the receiving side of one ring, since opening. */
 export interface Arrivals {
@@ -31,6 +36,7 @@ export class SimRx implements Arrivals {
   badSlots = 0;
 
   readonly kring: Kring;
+  readonly #at: Float64Array;
   readonly #tag: number;
   /** Where a frame of several slots is put together. */
   readonly #scratch: Int32Array;
@@ -45,14 +51,14 @@ export class SimRx implements Arrivals {
   readonly #gaps: Float64Array;
   readonly #plain: boolean;
   readonly #limit: number;
-  #next: number;
+  /** NEXT and SHOWN; see SimClock.at for why they are no fields. */
+  readonly #own = new Float64Array(2);
   #turn = 0;
   /** Next slot a frame goes to; slots [visible, fill) hold frames not yet shown. */
   #fillSlot = 0;
   #visible = 0;
   #up = true;
   /** The moderation tick whose frames are visible. */
-  #tick = 0;
   /** Slots the ring may fill. */
   #free: number;
   /** Consumed by the user but not refilled yet (`budget=`). */
@@ -64,10 +70,12 @@ export class SimRx implements Arrivals {
 
   /**
    * @param ring   the ring
+   * @param at     the link's time; see SimClock.at
    * @param rings  rings of the port: frames come to them in turn, each gets its share of the rate
    * @param tag    what the stamps of this ring's frames say
    */
-  constructor(ring: Ring, spec: SimSpec, rings: number, tag: number) {
+  constructor(ring: Ring, spec: SimSpec, at: Float64Array, rings: number, tag: number) {
+    this.#at = at;
     this.kring = new Kring(ring);
     this.#spec = spec;
     this.#fill = fillFor(ring, tag, spec.check);
@@ -80,7 +88,7 @@ export class SimRx implements Arrivals {
     const nsPerByte = spec.load > 0 ? (8e9 / spec.rate) * (rings / spec.load) : Infinity;
     this.#gaps = Float64Array.from(sizes, (size) => (size + WIRE_OVERHEAD_BYTES) * nsPerByte);
     // The first frame is there when its last bit is: rings are served in turn.
-    this.#next = spec.rate === Infinity ? 0 : (this.#gaps[0] * ((tag & 0xff) + 1)) / rings;
+    this.#own[NEXT] = spec.rate === Infinity ? 0 : (this.#gaps[0] * ((tag & 0xff) + 1)) / rings;
     this.#plain =
       sizes.length === 1 && spec.frags <= 1 && this.#lengths[0] <= ring.bufSize && spec.skip === 0 && spec.drop === 0;
     // Spread, because xorshift starts slowly from small numbers; the port's number is left out, to be repeatable.
@@ -106,7 +114,7 @@ export class SimRx implements Arrivals {
   resume(t: number, frames = Infinity): void {
     this.#paused = false;
     this.#most = Math.min(this.#limit, this.offered + frames);
-    this.#next = t + this.#gaps[this.#turn];
+    this.#own[NEXT] = t + this.#gaps[this.#turn];
   }
 
   /** Remembers from now on when frames arrive. */
@@ -124,58 +132,59 @@ export class SimRx implements Arrivals {
   }
 
   /**
-   * One rxsync at link time `t`.
-   * @param tick link time of the latest moderation tick, not after `t`
-   * @param up   whether the link is up; while it is down its time stands still, but rate=max knows no time
+   * One rxsync at the link's time.
+   * @param up whether the link is up; while it is down its time stands still, but rate=max knows no time
    */
-  sync(t: number, tick: number, up: boolean): void {
+  sync(up: boolean): void {
     const { ring } = this.kring;
     this.#up = up;
     // What arrived until now found the slots that were free until now.
     if (this.#spec.itr > 0) {
-      if (tick > this.#tick) {
-        this.#tick = tick;
-        this.#arrive(tick);
+      if (this.#at[TICK] > this.#own[SHOWN]) {
+        this.#own[SHOWN] = this.#at[TICK];
+        this.#arrive(TICK);
         this.#visible = this.#fillSlot;
       }
-      this.#arrive(t);
+      this.#arrive(TIME);
     }
     const head = this.kring.begin();
     let consumed = head - this.kring.hwcur;
     if (consumed < 0) consumed += ring.numSlots;
     this.kring.hwcur = head;
-    if (this.#spec.itr === 0) this.#arrive(t);
+    if (this.#spec.itr === 0) this.#arrive(TIME);
     this.#unfilled += consumed;
     const refill = this.#spec.budget > 0 ? Math.min(this.#unfilled, this.#spec.budget) : this.#unfilled;
     this.#unfilled -= refill;
     this.#free += refill;
     if (this.#spec.itr === 0) {
-      if (this.#spec.rate === Infinity) this.#arrive(t);
+      if (this.#spec.rate === Infinity) this.#arrive(TIME);
       this.#visible = this.#fillSlot;
     }
     this.kring.publish(this.#visible);
   }
 
-  /** Frames that arrive until `t`. */
-  #arrive(t: number): void {
+  /** Frames that arrive until now, or until the latest tick. */
+  #arrive(until: typeof TIME | typeof TICK): void {
     if (this.#paused) return;
+    const t = this.#at[until];
     if (this.#spec.rate === Infinity) {
       this.#arriveUnlimited();
       return;
     }
     if (this.#plain) {
       const gap = this.#gaps[0];
-      const due = Math.min(Math.floor((t - this.#next) / gap) + 1, this.#most - this.offered);
-      if (!(due > 0)) return; // also when the load is 0 and the gap infinite
-      this.#times?.note(this.#seq, due, this.#next, gap);
-      this.#next += due * gap;
+      // At most what a small integer holds; after a stall of seconds the rest comes with the next sync.
+      const due = Math.min(Math.floor((t - this.#own[NEXT]) / gap) + 1, this.#most - this.offered, 0x3fffffff) | 0;
+      if (due <= 0) return; // also when the load is 0 and the gap infinite
+      this.#times?.note(this.#seq, due, this.#own[NEXT], gap);
+      this.#own[NEXT] += due * gap;
       this.#arrivePlain(due);
       return;
     }
-    while (this.#next <= t && this.offered < this.#most) {
-      this.#times?.note(this.#seq, 1, this.#next, 0);
+    while (this.#own[NEXT] <= t && this.offered < this.#most) {
+      this.#times?.note(this.#seq, 1, this.#own[NEXT], 0);
       this.#arriveOne();
-      this.#next += this.#gaps[this.#turn]; // the next frame is there when its own last bit is
+      this.#own[NEXT] += this.#gaps[this.#turn]; // the next frame is there when its own last bit is
     }
   }
 

@@ -56,27 +56,24 @@ export class SimTx {
     return n < 0 ? n + this.kring.ring.numSlots : n;
   }
 
-  /** Frames that leave until link time `until`. */
-  depart(until: number): void {
+  /** Frames that leave until the wire's UNTIL. */
+  depart(): void {
     const { ring } = this.kring;
-    const { state } = this.wire;
-    state[UNTIL] = until;
     for (let pending = this.pending; pending > 0; pending = this.pending) {
       const left = this.#drain(this.#cursor, pending);
       this.sent += left;
       this.#latency?.settle();
       this.#cursor = (this.#cursor + left) % ring.numSlots;
-      if (left === pending || !this.#departOne(pending - left, until)) break;
+      if (left === pending || !this.#departOne(pending - left)) break;
     }
   }
 
-  /** Takes what the user handed over at link time `t`, to which frames have left; a wire that is idle starts with it. */
-  take(t: number): void {
-    const idle = this.pending === 0;
+  /** Takes what the user handed over. Returns whether anything was. */
+  take(): boolean {
     const head = this.kring.begin();
-    if (head === this.kring.hwcur) return;
+    const taken = head !== this.kring.hwcur;
     this.kring.hwcur = head;
-    if (idle && this.wire.state[WIRE_FREE] < t) this.wire.state[WIRE_FREE] = t;
+    return taken;
   }
 
   /** Gives slots back whose frames have left. */
@@ -86,14 +83,18 @@ export class SimTx {
   }
 
   /** The frame at the cursor, of any kind. False: its time has not come, or its end is not there. */
-  #departOne(pending: number, until: number): boolean {
+  #departOne(pending: number): boolean {
     const { ring } = this.kring;
     const { state, nsPerByte } = this.wire;
     let slots = 0;
     let bytes = 0;
     let valid = true;
     for (let i = this.#cursor, more = true; more; i = ring.after(i)) {
-      if (slots === pending) return false;
+      if (slots === pending) {
+        // A full ring without an end holds a frame that can never end.
+        if (slots === ring.numSlots - 1) this.#discard(slots);
+        return false;
+      }
       const lenFlags = ring.i32[ring.slotWord(i) + SLOT_LEN_FLAGS];
       more = (lenFlags & MOREFRAG) !== 0;
       bytes += lenFlags & LEN_MASK;
@@ -103,19 +104,44 @@ export class SimTx {
     if (bytes === 0) valid = false;
     if (valid && nsPerByte !== 0) {
       const left = state[WIRE_FREE] + (Math.max(bytes, 60) + 24) * nsPerByte;
-      if (left > until) return false;
+      if (left > state[UNTIL]) return false;
       state[WIRE_FREE] = left;
     }
     if (valid) {
       this.sent++;
       state[SENT_BYTES] += bytes;
       if (this.checked) this.#judge(slots, bytes);
-    } else this.badSlots += slots;
-    this.#cursor = (this.#cursor + slots) % ring.numSlots;
+      this.#cursor = (this.#cursor + slots) % ring.numSlots;
+    } else this.#discard(slots);
     return true;
   }
 
+  #discard(slots: number): void {
+    this.badSlots += slots;
+    this.#cursor = (this.#cursor + slots) % this.kring.ring.numSlots;
+  }
+
   #judge(slots: number, bytes: number): void {
+    const { ring } = this.kring;
+    const start = ring.dataStart(this.#cursor);
+    // In place where it can be: after a loss every next frame comes here, and views are objects.
+    const inPlace = slots === 1 && start % 4 === 0;
+    if (!inPlace) this.#gather(slots, bytes);
+    const words = inPlace ? ring.i32 : this.#scratch;
+    const at = inPlace ? start / 4 : 0;
+    const verdict = judgeFrame(words, at, bytes);
+    if (verdict !== 'good') {
+      this.check[verdict]++;
+      return;
+    }
+    const tag = words[at + TAG_WORD] >>> 16;
+    const seq = words[at + SEQ_WORD];
+    this.check.arrived(tag, seq);
+    this.#latency?.departed(tag, seq, this.wire.state[WIRE_FREE]);
+  }
+
+  /** The bytes of a frame of several slots, one after the other. */
+  #gather(slots: number, bytes: number): void {
     const { ring } = this.kring;
     if (this.#scratchBytes.length < bytes) {
       this.#scratch = new Int32Array(Math.ceil(bytes / 4));
@@ -126,14 +152,5 @@ export class SimTx {
       this.#scratchBytes.set(ring.data(i), at);
       at += ring.len(i);
     }
-    const verdict = judgeFrame(this.#scratch, bytes);
-    if (verdict !== 'good') {
-      this.check[verdict]++;
-      return;
-    }
-    const tag = this.#scratch[TAG_WORD] >>> 16;
-    const seq = this.#scratch[SEQ_WORD];
-    this.check.arrived(tag, seq);
-    this.#latency?.departed(tag, seq, this.wire.state[WIRE_FREE]);
   }
 }

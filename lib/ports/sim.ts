@@ -5,9 +5,9 @@ import type { Needs, Port, Prepare } from '../port.js';
 import type { Ring } from '../ring.js';
 import type { SimSpec } from '../spec/sim.js';
 import { SequenceCheck } from '../sequence.js';
-import { SimClock } from './sim-clock.js';
+import { SimClock, TICK, TIME } from './sim-clock.js';
 import { ArrivalTimes, DepartureTimes } from './sim-latency.js';
-import { SENT_BYTES } from './sim-rings.js';
+import { SENT_BYTES, UNTIL, WIRE_FREE } from './sim-rings.js';
 import { SimRx } from './sim-rx.js';
 import { SimTx, SimWire } from './sim-tx.js';
 
@@ -64,7 +64,8 @@ export class SimPort implements Port {
   readonly #senders: readonly SimTx[];
   readonly #wire: SimWire;
   readonly #check = new SequenceCheck();
-  #txTick = 0;
+  /** Link time of the last tx timer tick, ns; in an array as all times are, see SimClock.at. */
+  readonly #txTick = new Float64Array(1);
   #turn = 0;
   #closed = false;
 
@@ -80,7 +81,7 @@ export class SimPort implements Port {
     this.#wire = new SimWire(spec.rate === Infinity ? 0 : 8e9 / spec.rate);
     // 256 ports of 256 rings before tags repeat; what repeats in one bridge would have to be opened in it.
     const port = ports++ & 0xff;
-    this.#receivers = rx.map((ring) => new SimRx(ring, spec, rx.length, (port << 8) | ring.id));
+    this.#receivers = rx.map((ring) => new SimRx(ring, spec, this.#clock.at, rx.length, (port << 8) | ring.id));
     this.#senders = tx.map((ring) => new SimTx(ring, this.#wire, this.#check, spec.check));
   }
 
@@ -88,37 +89,53 @@ export class SimPort implements Port {
     if (this.#closed) return;
     const clock = this.#clock;
     clock.tick();
-    const t = clock.time;
+    const t = clock.at[TIME];
     const { itr } = this.#spec;
-    const tick = itr > 0 ? t - (t % itr) : t;
-    for (const receiver of this.#receivers) receiver.sync(t, tick, clock.up);
+    clock.at[TICK] = itr > 0 ? t - (t % itr) : t;
+    const receivers = this.#receivers;
+    for (let i = 0; i < receivers.length; i++) receivers[i].sync(clock.up);
   }
 
   txsync(): void {
     if (this.#closed) return;
     const clock = this.#clock;
     clock.tick();
-    const t = clock.time;
+    const { at, up } = clock;
     const { txtimer } = this.#spec;
+    const wire = this.#wire.state;
     const senders = this.#senders;
     const n = senders.length;
     // The rings take turns at being first on the wire.
     this.#turn = this.#turn + 1 < n ? this.#turn + 1 : 0;
-    const tick = txtimer > 0 ? t - (t % txtimer) : t;
-    const until = this.#wire.nsPerByte === 0 ? Infinity : t;
+    if (txtimer > 0 && at[TIME] - (at[TIME] % txtimer) > this.#txTick[0]) this.#txTimer(txtimer);
+    wire[UNTIL] = this.#wire.nsPerByte === 0 ? Infinity : at[TIME];
+    let idle = true;
     for (let k = 0; k < n; k++) {
       const sender = senders[(this.#turn + k) % n];
-      if (txtimer > 0 && tick > this.#txTick) {
-        sender.depart(tick);
-        sender.release();
-      }
       // What waited leaves first: only then is it known whether the wire stood idle when more was handed over.
-      if (clock.up) sender.depart(until);
-      sender.take(t);
-      if (clock.up) sender.depart(until);
+      if (up) sender.depart();
+      if (sender.pending > 0) idle = false;
+    }
+    for (let k = 0; k < n; k++) {
+      const sender = senders[(this.#turn + k) % n];
+      if (sender.take()) {
+        if (idle && wire[WIRE_FREE] < at[TIME]) wire[WIRE_FREE] = at[TIME];
+        idle = false;
+        if (up) sender.depart();
+      }
       if (txtimer === 0) sender.release();
     }
-    this.#txTick = tick;
+  }
+
+  /** The tx timer has fired since the last sync: what had left by then comes back. */
+  #txTimer(period: number): void {
+    const { at, up } = this.#clock;
+    this.#txTick[0] = at[TIME] - (at[TIME] % period);
+    this.#wire.state[UNTIL] = this.#wire.nsPerByte === 0 ? Infinity : this.#txTick[0];
+    for (const sender of this.#senders) {
+      if (up) sender.depart();
+      sender.release();
+    }
   }
 
   linkUp(): boolean {
@@ -140,7 +157,7 @@ export class SimPort implements Port {
   /** @param frames that arrive before the link falls silent again; default: without end, or as `count=` says */
   resume(frames = Infinity): void {
     this.#clock.refresh();
-    this.#clock.longestGap = 0;
+    this.#clock.forgetGaps();
     const rings = this.#receivers.length;
     this.#receivers.forEach((receiver, i) => {
       receiver.resume(this.#clock.time, frames === Infinity ? frames : Math.ceil((frames - i) / rings));

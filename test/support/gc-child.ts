@@ -1,0 +1,22 @@
+// Forwards without pause between two marks on stdout; run under --trace-gc by 28-integrity.test.ts.
+import { writeSync } from 'node:fs';
+import { Bridge, nicSide } from '../../lib/bridge.js';
+import { FRAMES } from '../../lib/counters.js';
+import { spin } from '../../lib/loop.js';
+import { openPorts } from '../../lib/open.js';
+
+const [, , first, second, warmup, frames] = process.argv;
+const [a, b] = openPorts([first, second]);
+const bridge = new Bridge(nicSide(a), nicSide(b));
+const [forth, back] = bridge.counters;
+
+const run = new Float64Array(16);
+
+function turnUntil(total: number): void {
+  spin(bridge, run, undefined, () => (forth[FRAMES] + back[FRAMES] >= total ? true : undefined));
+}
+
+turnUntil(Number(warmup));
+writeSync(1, 'BEGIN\n');
+turnUntil(Number(warmup) + Number(frames));
+writeSync(1, 'END\n');
