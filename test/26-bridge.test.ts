@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { after, before, describe, it } from 'node:test';
+import { endpoints } from '../lib/auto.js';
 
 const TOOL = fileURLToPath(new URL('../tools/bridge.js', import.meta.url));
 
@@ -249,6 +250,26 @@ describe('bridge: ports that cannot be opened', () => {
       assert.match(err, /no interface nosuch0/);
     } else assert.match(err, /no netmap/);
     assert.equal(all.at(-1)?.type, 'error');
+  });
+});
+
+describe('bridge: the other side of one port', () => {
+  const opens = (names: string[], loop = false): string[] => endpoints(names, loop).specs.map(({ text }) => text);
+
+  it('is its host stack, as upstream has it', () => {
+    assert.deepEqual(opens(['netmap:ix0']), ['netmap:ix0', 'netmap:ix0^']);
+    assert.deepEqual(opens(['netmap:ix0', 'netmap:ix0']), ['netmap:ix0', 'netmap:ix0^']);
+    assert.deepEqual(opens(['netmap:ix0@conf:host-rings=2']), [
+      'netmap:ix0@conf:host-rings=2',
+      'netmap:ix0^@conf:host-rings=2',
+    ]);
+  });
+
+  it('is itself with -L, and is left alone where both are named or there is no host stack', () => {
+    assert.deepEqual(opens(['netmap:ix0'], true), ['netmap:ix0']);
+    assert.deepEqual(opens(['netmap:ix0', 'netmap:ix0^']), ['netmap:ix0', 'netmap:ix0^']);
+    assert.deepEqual(opens(['vale0:a']), ['vale0:a']);
+    assert.deepEqual(opens(['sim:a']), ['sim:a']);
   });
 });
 
