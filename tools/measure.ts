@@ -4,16 +4,24 @@ import { Output } from '../lib/cli/output.js';
 import { version } from '../lib/cli/version.js';
 import { UsageError } from '../lib/errors.js';
 import type { Output as Sink } from '../lib/measure/cli.js';
+import { runBurst } from '../lib/measure/cli-burst.js';
 import { runCompare } from '../lib/measure/cli-compare.js';
 import { runForward } from '../lib/measure/cli-forward.js';
+import { runLatency } from '../lib/measure/cli-latency.js';
+import { runLoss } from '../lib/measure/cli-loss.js';
 import { runMatrixCommand } from '../lib/measure/cli-matrix.js';
+import { runReport } from '../lib/measure/cli-report.js';
 import { runThroughput } from '../lib/measure/cli-throughput.js';
 
 /** What `measure NAME` runs, and in what words the help of `measure` alone lists it. */
 const COMMANDS = new Map<string, (args: string[], io: Sink) => number | Promise<number>>([
   ['throughput', runThroughput],
+  ['latency', runLatency],
+  ['loss', runLoss],
+  ['burst', runBurst],
   ['matrix', runMatrixCommand],
   ['compare', runCompare],
+  ['report', runReport],
 ]);
 
 const output = new Output();

@@ -13,7 +13,7 @@ const OPTIONS = {
 } as const satisfies OptionTable;
 
 export const HELP = `Usage: measure [options]
-       measure throughput | latency | loss | burst | matrix | compare …   (each with a --help of its own)
+       measure throughput | latency | loss | burst | matrix | compare | report …   (each with a --help of its own)
 
 Forwards between two simulated 10G ports with one thread and prints Mpps per frame size. Every frame is stamped when it
 arrives and checked when it leaves: loss, duplicates, reordering and corruption are counted.

@@ -72,7 +72,7 @@ export async function findThroughput(bench: Bench, size: number, options: Throug
     const trial = await bench.run({ size, ...request });
     trialSeconds += request.seconds;
     trials.push({ load: request.load, asked: request.seconds, ratio: lossRatio(request, trial), trial });
-    return trial;
+    return { offered: trial.offered, lost: trial.lost };
   });
   const [ndr, pdr] = search.goals;
   const [atNdr] = trials

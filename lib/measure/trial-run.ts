@@ -16,6 +16,9 @@ import type { DirectionResult, TrialJob, TrialResult } from './trial.js';
 /** ns that frames in the rings are given to leave once nothing arrives any more. */
 const DRAIN_NS = 1e9;
 
+/** ns beyond its own length that a burst is given: links may go down meanwhile (`flap=`). */
+const BURST_GRACE_NS = 10e9;
+
 interface Snapshot {
   a: SimStats;
   b: SimStats;
@@ -67,7 +70,8 @@ class Trial {
     this.a.resume(this.job.frames);
     this.b.resume(this.job.frames);
     const started = this.#now();
-    this.#turnFor(this.job.seconds * 1e9, run);
+    if (this.job.frames === Infinity) this.#turnFor(this.job.seconds * 1e9, run);
+    else this.#turnUntilSent(run);
     const seconds = (this.#now() - started) / 1e9;
     const [userEnd, systemEnd] = this.#cpu();
     const coresEnd = readCores();
@@ -113,6 +117,14 @@ class Trial {
   #turnFor(ns: number, run: Float64Array): void {
     const end = this.#now() + ns;
     spin(this.#bridge, run, this.#wait, () => (this.#now() >= end ? true : undefined));
+  }
+
+  /** Until the frames of the burst have all arrived at the ports, but no longer than a link can be held up. */
+  #turnUntilSent(run: Float64Array): void {
+    const sources = this.job.oneWay ? [this.a] : [this.a, this.b];
+    const deadline = this.#now() + this.job.seconds * 1e9 + BURST_GRACE_NS;
+    const over = (): boolean => sources.every((port) => port.ended()) || this.#now() > deadline;
+    spin(this.#bridge, run, this.#wait, () => (over() ? true : undefined));
   }
 
   #latencyResult(): Pick<TrialResult, 'latency'> {

@@ -18,7 +18,10 @@ export interface TrialOptions {
   load?: number;
   /** Length of the trial in seconds; of link time where the ports have a virtual clock. */
   seconds: number;
-  /** Frames that arrive at each port, in one burst at the offered load; then it is silent. Default: no end. */
+  /**
+   * Frames that arrive at each port, in one burst at the offered load; then it is silent and the trial ends. `seconds` is
+   * how long that should take. Default: no end.
+   */
   frames?: number;
   /** Seconds of forwarding before it, not counted. Default 0.5; none on the virtual clock. */
   warmupSeconds?: number;
