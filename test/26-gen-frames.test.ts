@@ -8,9 +8,12 @@ import { UsageError } from '../lib/errors.js';
 import { checksum, fold, replaceWord, sumBytes, udpChecksum } from '../lib/gen/checksum.js';
 import { emitterFor } from '../lib/gen/emit.js';
 import { leastSizes, type Flow } from '../lib/gen/headers.js';
+import { Receiver } from '../lib/gen/receiver.js';
 import { parseEndpoint, parseMacRange } from '../lib/gen/range.js';
+import { REQUEST } from '../lib/gen/tag.js';
 import { makeTemplates } from '../lib/gen/templates.js';
 import { Memory } from '../lib/memory.js';
+import type { Port } from '../lib/port.js';
 import type { Ring } from '../lib/ring.js';
 
 /** One's complement sum of big-endian words, bit by bit as RFC 1071 words it: add, and add the carry out at once. */
@@ -377,5 +380,71 @@ describe('frames', () => {
       () => makeTemplates(f, { sizes: [64], randomPayload: false, plain: false }),
       (error: Error) => error instanceof UsageError && /64 is too small.*IPv6.*66 bytes/.test(error.message),
     );
+  });
+});
+
+describe('receiving', () => {
+  /** What a receiver says of frames of one stream that arrive in this order; numbers count from 1. */
+  function receive(order: readonly number[], most = Infinity): ReturnType<Receiver['report']> {
+    const plan = { tx: [256], rx: [256] };
+    const memory = new Memory({ plans: [plan], bufSize: 2048 });
+    const { tx, rx } = memory.carve(plan);
+    const f = flow({ vlans: [5] });
+    const last = Math.max(...order);
+    emitterFor(
+      tx[0],
+      f,
+      makeTemplates(f, { sizes: [80], randomPayload: false, plain: false }),
+      9,
+      new Float64Array(16),
+    )(last, 0, 0);
+    order.forEach((number, i) => {
+      rx[0].setLenFlags(i, 76);
+      rx[0].u8.set(tx[0].data(number - 1), rx[0].dataStart(i));
+    });
+    rx[0].i32[rx[0].base + 7] = order.length;
+    const receiver = new Receiver({ rx, rxsync: () => undefined } as unknown as Port, REQUEST);
+    receiver.receive(most);
+    const report = receiver.report();
+    memory.release();
+    memory.release();
+    return report;
+  }
+  const told = (order: readonly number[]): number[] => {
+    const { tagged, lost, duplicates, reordered, before } = receive(order);
+    return [tagged, lost, duplicates, reordered, before];
+  };
+
+  it('in order: nothing to tell', () => {
+    assert.deepEqual(told([1, 2, 3, 4]), [4, 0, 0, 0, 0]);
+  });
+  it('loss, duplication and reordering, each by itself', () => {
+    assert.deepEqual(told([1, 2, 5, 6]), [4, 2, 0, 0, 0]);
+    assert.deepEqual(told([1, 2, 2, 3]), [4, 0, 1, 0, 0]);
+    assert.deepEqual(told([1, 3, 2, 4]), [4, 0, 0, 1, 0]);
+  });
+  it('what was sent before the first that is seen is no loss; should it come late, it is reordered', () => {
+    assert.deepEqual(told([4, 5, 6]), [3, 0, 0, 0, 3]);
+    assert.deepEqual(told([2, 1, 3]), [3, 0, 0, 1, 0]);
+  });
+  it('in any order and with any loss: the sums are right', () => {
+    const orders = fc
+      .uniqueArray(fc.integer({ min: 2, max: 200 }), { minLength: 1, maxLength: 100 })
+      .map((numbers) => [1, ...numbers]);
+    fc.assert(
+      fc.property(orders, (order) => {
+        const { tagged, lost, duplicates, reordered } = receive(order);
+        assert.equal(tagged, order.length);
+        assert.equal(lost, Math.max(...order) - order.length);
+        assert.equal(duplicates, 0);
+        // RFC 4737, 3.3: a frame is reordered when a later one has arrived before it.
+        const late = order.filter((number, i) => order.slice(0, i).some((earlier) => earlier > number));
+        assert.equal(reordered, late.length);
+      }),
+      { numRuns: 60 },
+    );
+  });
+  it('takes no more than it was asked to', () => {
+    assert.equal(receive([1, 2, 3, 4], 2).frames, 2);
   });
 });
