@@ -86,7 +86,11 @@ function makeEmit(
   let random = 0x2545f491;
 
   return function emit(most: number, high: number, low: number): number {
+    // Locals, not captured names: V8 sees a captured array as constant inside a loop only so.
     const w = words;
+    const h = halves;
+    const next = state;
+    const ends = start;
     let i = w[headAt] | 0;
     let room = (w[tailAt] - i) | 0;
     if (room < 0) room = (room + numSlots) | 0;
@@ -149,48 +153,47 @@ function makeEmit(
       const header = Math.imul(c, headerWords);
       for (let m = 0; m < sumWord; m = (m + 1) | 0) w[(data + m) | 0] = headers[(header + m) | 0];
       if (varying) {
-        const h = halves;
-        const base = data << 1;
-        const sport = state[0] | 0;
-        const saddr = state[1] | 0;
-        const dport = state[2] | 0;
-        const daddr = state[3] | 0;
-        const smac = state[4] | 0;
-        const dmac = state[5] | 0;
-        const s0 = swap16(saddr >>> 16);
-        const s1 = swap16(saddr & 0xffff);
-        const d0 = swap16(daddr >>> 16);
-        const d1 = swap16(daddr & 0xffff);
+        const base = (data << 1) | 0;
+        const sport = next[0] | 0;
+        const saddr = next[1] | 0;
+        const dport = next[2] | 0;
+        const daddr = next[3] | 0;
+        const smac = next[4] | 0;
+        const dmac = next[5] | 0;
+        const s0 = swap32(saddr);
+        const d0 = swap32(daddr);
+        const m0 = swap32(dmac);
+        const m1 = swap32(smac);
         const p0 = swap16(sport);
         const p1 = swap16(dport);
-        h[base + 1] = swap16(dmac >>> 16);
-        h[base + 2] = swap16(dmac & 0xffff);
-        h[base + 4] = swap16(smac >>> 16);
-        h[base + 5] = swap16(smac & 0xffff);
-        h[base + sourceHalf] = s0;
-        h[base + sourceHalf + 1] = s1;
-        h[base + destinationHalf] = d0;
-        h[base + destinationHalf + 1] = d1;
-        h[base + portHalf] = p0;
-        h[base + portHalf + 1] = p1;
-        const addressSum = (s0 + s1 + d0 + d1) | 0;
+        h[(base + 1) | 0] = m0;
+        h[(base + 2) | 0] = m0 >>> 16;
+        h[(base + 4) | 0] = m1;
+        h[(base + 5) | 0] = m1 >>> 16;
+        h[(base + sourceHalf) | 0] = s0;
+        h[(base + sourceHalf + 1) | 0] = s0 >>> 16;
+        h[(base + destinationHalf) | 0] = d0;
+        h[(base + destinationHalf + 1) | 0] = d0 >>> 16;
+        h[(base + portHalf) | 0] = p0;
+        h[(base + portHalf + 1) | 0] = p1;
+        const addressSum = ((s0 & 0xffff) + (s0 >>> 16) + (d0 & 0xffff) + (d0 >>> 16)) | 0;
         if (family === 4) {
           let ipSum = (ipSums[c] + addressSum) | 0;
           ipSum = (ipSum & 0xffff) + (ipSum >>> 16);
           ipSum = (ipSum & 0xffff) + (ipSum >>> 16);
-          h[base + ipSumHalf] = ~ipSum;
+          h[(base + ipSumHalf) | 0] = ~ipSum;
         }
         sum = (sum + addressSum + p0 + p1) | 0;
         // MAC addresses step with every frame; then, as the wheels of an odometer: source port, source address,
         // destination port, destination address.
-        state[4] = smac === start[9] ? start[8] : smac + 1;
-        state[5] = dmac === start[11] ? start[10] : dmac + 1;
-        state[0] = sport === start[1] ? start[0] : sport + 1;
-        if (sport === start[1]) {
-          state[1] = saddr === start[3] ? start[2] : saddr + 1;
-          if (saddr === start[3]) {
-            state[2] = dport === start[5] ? start[4] : dport + 1;
-            if (dport === start[5]) state[3] = daddr === start[7] ? start[6] : daddr + 1;
+        next[4] = smac === ends[9] ? ends[8] : (smac + 1) | 0;
+        next[5] = dmac === ends[11] ? ends[10] : (dmac + 1) | 0;
+        next[0] = sport === ends[1] ? ends[0] : (sport + 1) | 0;
+        if (sport === ends[1]) {
+          next[1] = saddr === ends[3] ? ends[2] : (saddr + 1) | 0;
+          if (saddr === ends[3]) {
+            next[2] = dport === ends[5] ? ends[4] : (dport + 1) | 0;
+            if (dport === ends[5]) next[3] = daddr === ends[7] ? ends[6] : (daddr + 1) | 0;
           }
         }
       }
