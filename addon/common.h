@@ -11,7 +11,15 @@
 
 // A handle is a small integer that JavaScript keeps; it indexes this environment's table.
 // The upper bits count reuses, so that a stale handle is refused with EBADF instead of meaning another port.
-typedef enum { HANDLE_FREE = 0, HANDLE_NETMAP, HANDLE_MEMORY, HANDLE_XDP, HANDLE_SOCKET, HANDLE_LOCK, HANDLE_BPF } handle_kind;
+typedef enum {
+  HANDLE_FREE = 0,
+  HANDLE_NETMAP,
+  HANDLE_MEMORY,
+  HANDLE_XDP,
+  HANDLE_SOCKET,
+  HANDLE_LOCK,
+  HANDLE_BPF
+} handle_kind;
 
 typedef struct handle {
   handle_kind kind;

@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
-#ifdef __linux__
-#include <sched.h>
-#elif defined(__FreeBSD__)
+#ifdef __FreeBSD__
 #include <sys/param.h>
 
 #include <sys/cpuset.h> // after param.h: cpuset(2)
@@ -55,6 +54,14 @@ static napi_value sleep_ns(napi_env env, napi_callback_info info) {
   if (ns <= 0) return NULL;
   const struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
   nanosleep(&ts, NULL);
+  return NULL;
+}
+
+// yieldCpu(): lets another thread that is ready have this CPU.
+static napi_value yield_cpu(napi_env env, napi_callback_info info) {
+  (void)env;
+  (void)info;
+  sched_yield();
   return NULL;
 }
 
@@ -131,7 +138,7 @@ static napi_value poll_fds(napi_env env, napi_callback_info info) {
 
 void thread_exports(napi_env env, napi_value exports) {
   const export_entry entries[] = {
-      {"sleepNs", sleep_ns}, {"pin", pin}, {"threadUsage", thread_usage}, {"poll", poll_fds}};
+      {"sleepNs", sleep_ns}, {"yieldCpu", yield_cpu}, {"pin", pin}, {"threadUsage", thread_usage}, {"poll", poll_fds}};
   clock_export(env, exports);
   export_all(env, exports, entries, sizeof entries / sizeof entries[0]);
 }

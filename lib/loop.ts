@@ -114,6 +114,8 @@ export function spin<Result>(
     }
     run[TURNS] += i;
     run[BUSY_TURNS] += busyTurns;
+    // Nothing came for a while: whoever shares this CPU, the kernel's receiving threads first, may bring it sooner.
+    if (busyTurns === 0 && wait === undefined) native.yieldCpu();
     native.readClock();
     const result = look();
     if (result !== undefined) return result;

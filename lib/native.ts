@@ -18,6 +18,8 @@ export interface Native extends NetmapNative, NetdevNative, XdpNative {
   readonly clock: ArrayBuffer;
   readClock(): void;
   sleepNs(ns: number): void;
+  /** Lets another thread that is ready have this CPU. */
+  yieldCpu(): void;
   pin(cpu: number): void;
   /** ns of user and system time, voluntary and involuntary context switches of the calling thread. */
   threadUsage(out: Float64Array): void;
