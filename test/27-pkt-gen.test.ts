@@ -161,6 +161,8 @@ describe('pkt-gen', () => {
     assert.equal(received.lost, 0);
     tx.child.kill('SIGINT');
     assert.equal((await tx.ended).code, 0);
+    // What waits in a pipe keeps its memory: take it out.
+    await finish('-i', `pipe:${name}{1`, '-f', 'rx', '-t', '0.3');
   });
 
   it("tx → sim: the simulated wire carried what pkt-gen says was sent, at three rates, several rings' streams too", async () => {
