@@ -498,6 +498,31 @@ describe('bridge: signals and closed pipes', () => {
   });
 });
 
+describe('bridge: nowhere to print', { skip: existsSync('/dev/full') ? false : 'no /dev/full' }, () => {
+  const into = (redirection: string, ...args: string[]) =>
+    spawnSync('sh', ['-c', `exec "$@" ${redirection}`, 'sh', process.execPath, TOOL, ...args], { encoding: 'utf8' });
+  const oneFrame = ['-n', '1', 'sim:a', 'sim:b'];
+  const said = /^cannot write to stdout: .*ENOSPC.*\n$/;
+
+  for (const [what, args] of [
+    ['a run', oneFrame],
+    ['a run for programs', ['--json', ...oneFrame]],
+    ['the help', ['--help']],
+  ] as const)
+    it(`${what}: stdout on a full disk is said once, without a stack trace; exit 1`, () => {
+      const { status, stderr } = into('>/dev/full', ...args);
+      assert.match(stderr, said);
+      assert.equal(status, 1);
+    });
+
+  it('stderr on a full disk changes nothing: the exit code tells the same', () => {
+    const { status, stdout } = into('2>/dev/full', '--json', ...oneFrame);
+    assert.deepEqual([status, lines(stdout).at(-1)?.type], [0, 'summary']);
+    assert.equal(into('2>/dev/full', '--bogus').status, 2);
+    assert.equal(into('>/dev/full 2>/dev/full', ...oneFrame).status, 1);
+  });
+});
+
 describe('bridge: capture files', () => {
   /** Link type 113 by `capinfos -E`. */
   const cooked = ['RADIUS-RFC3162.pcap', 'tcp-handshake-nano.pcap'];

@@ -1,3 +1,5 @@
+import { EXIT } from './fail.js';
+
 /** Where a tool writes: text for people, or with --json one object a line for programs. */
 export class Output {
   /** Whether stdout is for programs. */
@@ -5,13 +7,20 @@ export class Output {
   #closed = false;
 
   constructor() {
-    // Whoever read stdout has gone (`bridge | head`): that ends the printing, not the forwarding.
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (!this.#closed && error.code !== 'EPIPE') this.#lost(error);
+      // Whoever read stdout has gone (`bridge | head`): that ends the printing, not the forwarding.
       this.#closed = true;
     });
-    process.stderr.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+    // Nobody is left to be told.
+    process.stderr.on('error', () => undefined);
+  }
+
+  /** A full disk, a terminal that is gone: the work goes on, but who asked for its results has not got them. */
+  #lost(error: NodeJS.ErrnoException): void {
+    this.error(`cannot write to stdout: ${error.message}; nothing more is printed there, and the exit code is not 0\n`);
+    process.on('exit', (code) => {
+      if (code === EXIT.ok) process.exitCode = EXIT.failed;
     });
   }
 
