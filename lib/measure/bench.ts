@@ -1,7 +1,8 @@
 import { UsageError } from '../errors.js';
 import { formatTime, lineRate } from '../units.js';
 import type { CoreShares } from './cpu.js';
-import { trialOptions, type Setup } from './setup.js';
+import type { Cell } from './results.js';
+import { setupCell, trialOptions, type Setup } from './setup.js';
 import { runTrial, type LatencySample, type TrialResult } from './trial.js';
 
 /** One trial to run on a bench: `load` in frames/s, all directions together. */
@@ -30,8 +31,9 @@ export interface BenchTrial {
   /** Lost frames that no counter accounts for: 0, or a fault. */
   unexplained: number;
   cores: CoreShares[];
-  /** CPU time of the forwarding thread, ns, and the share of its turns that moved frames; absent when it is not ours. */
+  /** CPU time of the forwarding thread, ns; absent when that is not ours. */
   threadNs?: number;
+  /** Share of its time in turns that moved frames, 0..1; absent when it sleeps between them. */
   busyShare?: number;
   /** Longest time the machine held the forwarding loop up, ns. */
   longestGapNs?: number;
@@ -47,6 +49,9 @@ export interface Bench {
   /** The highest load of that frame size, frames/s, all directions together. */
   maxLoad(size: number): number;
   run(load: BenchLoad): Promise<BenchTrial>;
+  /** What results of this bench are told apart by. */
+  cell(size: number): Cell;
+  close(): Promise<void>;
 }
 
 /** Two simulated ports, bridged by this process. @throws UsageError for links without a line rate */
@@ -62,15 +67,17 @@ export function simBench(setup: Setup): Bench {
     title: setup.names.join(setup.oneWay ? ' → ' : ' ⇄ '),
     directions,
     maxLoad,
+    cell: (size) => setupCell(setup, size),
+    close: () => Promise.resolve(),
     async run({ size, load, ...rest }) {
       const trial = await runTrial({ ...trialOptions(setup, size), ...rest, load: Math.min(1, load / maxLoad(size)) });
-      return summed(trial, setup.specs[0].clock === 'real');
+      return summed(trial, setup.specs[0].clock === 'real', setup.wait === 'busy');
     },
   };
 }
 
 /** @param real whether the trial went by the machine's time: on the virtual clock, what the thread did says nothing */
-function summed(trial: TrialResult, real: boolean): BenchTrial {
+function summed(trial: TrialResult, real: boolean, spins: boolean): BenchTrial {
   const sum = (key: keyof TrialResult['directions'][number]): number =>
     trial.directions.reduce((total, direction) => total + direction[key], 0);
   const { seconds, cores, userNs, systemNs, busyShare, longestGapNs, latency } = trial;
@@ -85,16 +92,18 @@ function summed(trial: TrialResult, real: boolean): BenchTrial {
     corrupt: sum('corrupt'),
     unexplained: sum('unexplained'),
     cores,
-    ...(real ? { threadNs: userNs + systemNs, busyShare, longestGapNs } : {}),
+    ...(real ? { threadNs: userNs + systemNs, longestGapNs } : {}),
+    ...(real && spins ? { busyShare } : {}),
     ...(latency === undefined ? {} : { latency }),
   };
 }
 
-/** CPU time of the forwarding thread a frame, in turns that moved frames, ns: a thread that spins idly has cost no frame anything. */
-export function frameNs({ threadNs, busyShare, forwarded }: BenchTrial): number | undefined {
-  return threadNs === undefined || busyShare === undefined || forwarded === 0
-    ? undefined
-    : (threadNs * busyShare) / forwarded;
+/**
+ * CPU time of the forwarding thread a frame, ns. Of a thread that spins, only turns that moved frames count: idle ones cost
+ * no frame anything.
+ */
+export function frameNs({ threadNs, busyShare = 1, forwarded }: BenchTrial): number | undefined {
+  return threadNs === undefined || forwarded === 0 ? undefined : (threadNs * busyShare) / forwarded;
 }
 
 /** Sentences about trials whose figures say less than they seem to. */

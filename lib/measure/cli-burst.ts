@@ -1,15 +1,16 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { formatTime, parseCountWithin, parsePercent } from '../units.js';
-import { benchRemarks, simBench, type Bench, type BenchTrial } from './bench.js';
+import { benchRemarks, type Bench, type BenchTrial } from './bench.js';
 import { burstSteps, type BurstResult } from './burst.js';
 import type { Output } from './cli.js';
 import { findThroughput } from './cli-throughput.js';
 import { Emitter, helped, numberColumns } from './emit.js';
-import { parseSeconds, readSetup, SETUP_OPTIONS, setupCell } from './setup.js';
+import { parseSeconds } from './setup.js';
+import { BENCH_OPTIONS, openBench } from './open-bench.js';
 
 const OPTIONS = {
-  ...SETUP_OPTIONS,
+  ...BENCH_OPTIONS,
   seconds: { value: 'N', help: 'The longest burst lasts so long at line rate. Default: 2.' },
   trials: {
     value: 'N',
@@ -56,89 +57,92 @@ export async function findBurst(
 export async function runBurst(args: string[], io: Output): Promise<number> {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, BURST_HELP)) return 0;
-  const setup = readSetup(line);
   const seconds = line.read('seconds', parseSeconds) ?? 2;
   const repeats = line.read('trials', (text) => parseCountWithin(text, 1, 1000)) ?? 5;
   const width = line.read('width', parseWidth) ?? 0.001;
-  const bench = simBench(setup);
-  const emitter = new Emitter(
-    setup,
-    io,
-    numberColumns(
-      'size\nbytes',
-      'average\nframes',
-      'least',
-      'most',
-      'standard\ndeviation',
-      'lasts at\nline rate',
-      'corrected\nbuffer time',
-    ),
-  );
-  emitter.say(
-    `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, bursts up to ${seconds} s at line rate, ${repeats} searches a size\n\n`,
-  );
-  const all: BenchTrial[] = [];
-  for (const size of setup.sizes) {
-    const longest: number[] = [];
-    let whole = true;
-    for (let i = 0; i < repeats; i++) {
-      const found = await findBurst(bench, size, {
-        seconds,
-        width,
-        onBurst: (frames) => {
-          emitter.progress(`${size} bytes, search ${i + 1} of ${repeats}: a burst of ${frames} frames`);
-        },
-      });
-      longest.push(found.longest);
-      whole &&= found.shortestLossy === undefined;
-      all.push(...found.benchTrials);
-    }
-    const rate = bench.maxLoad(size) / bench.directions;
-    const average = longest.reduce((sum, frames) => sum + frames) / repeats;
-    const spread = Math.sqrt(
-      longest.reduce((sum, frames) => sum + (frames - average) ** 2, 0) / Math.max(1, repeats - 1),
+  const { setup, bench } = await openBench(line);
+  try {
+    const emitter = new Emitter(
+      setup,
+      io,
+      numberColumns(
+        'size\nbytes',
+        'average\nframes',
+        'least',
+        'most',
+        'standard\ndeviation',
+        'lasts at\nline rate',
+        'corrected\nbuffer time',
+      ),
     );
-    const impliedNs = (average / rate) * 1e9;
-    let correctedNs: number | undefined;
-    if (line.has('corrected') && !whole) {
-      emitter.progress(`${size} bytes: the throughput`);
-      const { ndr } = await findThroughput(bench, size, { seconds, trials: 1, width: 0.005 });
-      correctedNs = impliedNs * (1 - ndr.conditionalThroughput / bench.maxLoad(size));
-    }
-    const least = Math.min(...longest);
-    const most = Math.max(...longest);
-    emitter.add(
-      {
-        kind: 'burst',
-        cell: setupCell(setup, size),
-        metrics: {
-          burst_frames: average,
-          least_frames: least,
-          most_frames: most,
-          deviation_frames: spread,
-          buffer_us: impliedNs / 1e3,
-          ...(correctedNs === undefined ? {} : { corrected_buffer_us: correctedNs / 1e3 }),
-        },
-        units: {
-          // A buffer that lasts longer is better, whereas most times are not.
-          buffer_us: { unit: 'µs', label: 'burst without loss', better: 'higher' },
-          ...(correctedNs === undefined ? {} : { corrected_buffer_us: { unit: 'µs', better: 'higher' as const } }),
-        },
-        ...(whole ? { note: 'the longest burst tried lost nothing' } : {}),
-      },
-      [
-        String(size),
-        `${whole ? '≥ ' : ''}${Math.round(average)}`,
-        String(least),
-        String(most),
-        spread.toFixed(1),
-        formatTime(impliedNs),
-        correctedNs === undefined ? '–' : formatTime(correctedNs),
-      ],
+    emitter.say(
+      `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, bursts up to ${seconds} s at line rate, ${repeats} searches a size\n\n`,
     );
+    const all: BenchTrial[] = [];
+    for (const size of setup.sizes) {
+      const longest: number[] = [];
+      let whole = true;
+      for (let i = 0; i < repeats; i++) {
+        const found = await findBurst(bench, size, {
+          seconds,
+          width,
+          onBurst: (frames) => {
+            emitter.progress(`${size} bytes, search ${i + 1} of ${repeats}: a burst of ${frames} frames`);
+          },
+        });
+        longest.push(found.longest);
+        whole &&= found.shortestLossy === undefined;
+        all.push(...found.benchTrials);
+      }
+      const rate = bench.maxLoad(size) / bench.directions;
+      const average = longest.reduce((sum, frames) => sum + frames) / repeats;
+      const spread = Math.sqrt(
+        longest.reduce((sum, frames) => sum + (frames - average) ** 2, 0) / Math.max(1, repeats - 1),
+      );
+      const impliedNs = (average / rate) * 1e9;
+      let correctedNs: number | undefined;
+      if (line.has('corrected') && !whole) {
+        emitter.progress(`${size} bytes: the throughput`);
+        const { ndr } = await findThroughput(bench, size, { seconds, trials: 1, width: 0.005 });
+        correctedNs = impliedNs * (1 - ndr.conditionalThroughput / bench.maxLoad(size));
+      }
+      const least = Math.min(...longest);
+      const most = Math.max(...longest);
+      emitter.add(
+        {
+          kind: 'burst',
+          cell: bench.cell(size),
+          metrics: {
+            burst_frames: average,
+            least_frames: least,
+            most_frames: most,
+            deviation_frames: spread,
+            buffer_us: impliedNs / 1e3,
+            ...(correctedNs === undefined ? {} : { corrected_buffer_us: correctedNs / 1e3 }),
+          },
+          units: {
+            // A buffer that lasts longer is better, whereas most times are not.
+            buffer_us: { unit: 'µs', label: 'burst without loss', better: 'higher' },
+            ...(correctedNs === undefined ? {} : { corrected_buffer_us: { unit: 'µs', better: 'higher' as const } }),
+          },
+          ...(whole ? { note: 'the longest burst tried lost nothing' } : {}),
+        },
+        [
+          String(size),
+          `${whole ? '≥ ' : ''}${Math.round(average)}`,
+          String(least),
+          String(most),
+          spread.toFixed(1),
+          formatTime(impliedNs),
+          correctedNs === undefined ? '–' : formatTime(correctedNs),
+        ],
+      );
+    }
+    emitter.end(benchRemarks(all));
+    return all.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
+  } finally {
+    await bench.close();
   }
-  emitter.end(benchRemarks(all));
-  return all.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
 }
 
 function parseWidth(text: string): number {

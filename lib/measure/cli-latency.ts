@@ -1,17 +1,18 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { formatTime, parseCountWithin, parsePercent } from '../units.js';
-import { benchRemarks, simBench, type BenchTrial } from './bench.js';
+import { benchRemarks, type BenchTrial } from './bench.js';
 import type { Output } from './cli.js';
 import { findThroughput } from './cli-throughput.js';
 import { clockCost } from './clock.js';
 import { cpuMetrics } from './cpu.js';
 import { Emitter, helped, numberColumns } from './emit.js';
 import { Histogram } from './histogram.js';
-import { parseSeconds, readSetup, SETUP_OPTIONS, setupCell } from './setup.js';
+import { parseSeconds } from './setup.js';
+import { BENCH_OPTIONS, openBench } from './open-bench.js';
 
 const OPTIONS = {
-  ...SETUP_OPTIONS,
+  ...BENCH_OPTIONS,
   load: { value: 'PERCENT', help: 'Offered load as a share of what --of names. Default: 50%.' },
   of: {
     value: 'WHAT',
@@ -54,93 +55,96 @@ export function latencyMetrics(histogram: Histogram): Record<string, number> {
 export async function runLatency(args: string[], io: Output): Promise<number> {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, LATENCY_HELP)) return 0;
-  const setup = readSetup(line);
   const share = line.read('load', parseLoad) ?? 0.5;
   const of = line.word('of', ['ndr', 'line']) ?? 'ndr';
   const seconds = line.read('seconds', parseSeconds) ?? 2;
   const every = line.read('every', parseEvery) ?? 64;
-  const bench = simBench(setup);
-  const clock = clockCost();
-  const emitter = new Emitter(
-    setup,
-    io,
-    numberColumns(
-      'size\nbytes',
-      'load\nMpps',
-      'of line\nrate',
-      'min',
-      'median',
-      'p99',
-      'p99.9',
-      'p99.99',
-      'max',
-      'frames\ntimed',
-      'lost\nframes',
-    ),
-  );
-  const whole = of === 'ndr' ? 'throughput' : 'line rate';
-  emitter.say(
-    `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, ${100 * share} % of the ${whole}, ${seconds} s a size, one frame of ${every} timed\n\n`,
-  );
-  const trials: BenchTrial[] = [];
-  for (const size of setup.sizes) {
-    const maxLoad = bench.maxLoad(size);
-    let full = maxLoad;
-    if (of === 'ndr') {
-      const { ndr } = await findThroughput(bench, size, {
-        seconds,
-        trials: 1,
-        width: 0.01,
-        onTrial: ({ load }) => {
-          emitter.progress(`${size} bytes: looking for the throughput, ${(load / 1e6).toFixed(3)} Mpps`);
-        },
-      });
-      full = ndr.lower ?? 0;
-      if (full === 0) {
-        emitter.progress('');
-        io.err(`${size} bytes: even the lowest load lost frames, so there is no throughput to take a share of\n`);
-        continue;
-      }
-    }
-    emitter.progress(`${size} bytes: ${((full * share) / 1e6).toFixed(3)} Mpps for ${seconds} s`);
-    const trial = await bench.run({ size, load: full * share, seconds, latencyEvery: every });
-    trials.push(trial);
-    const { latency } = trial;
-    if (latency === undefined) throw new Error(`${bench.title}: a trial without latencies`);
-    const histogram = Histogram.fromJSON(latency.histogram);
-    const metrics = latencyMetrics(histogram);
-    emitter.add(
-      {
-        kind: 'latency',
-        cell: { ...setupCell(setup, size), load: share, of },
-        metrics: {
-          ...metrics,
-          clock_ns: clock,
-          mpps: trial.rate / 1e6,
-          loss: trial.offered === 0 ? 0 : trial.lost / trial.offered,
-          ...cpuMetrics(trial.cores),
-        },
-        histogram: latency.histogram,
-        cores: trial.cores,
-      },
-      [
-        String(size),
-        ((full * share) / 1e6).toFixed(3),
-        `${((100 * full * share) / maxLoad).toFixed(1)} %`,
-        ...['min_ns', ...PERCENTILES.map(([name]) => name), 'max_ns'].map((name) =>
-          name in metrics ? formatTime(metrics[name]) : '–',
-        ),
-        String(histogram.count),
-        String(trial.lost),
-      ],
+  const { setup, bench } = await openBench(line);
+  try {
+    const clock = clockCost();
+    const emitter = new Emitter(
+      setup,
+      io,
+      numberColumns(
+        'size\nbytes',
+        'load\nMpps',
+        'of line\nrate',
+        'min',
+        'median',
+        'p99',
+        'p99.9',
+        'p99.99',
+        'max',
+        'frames\ntimed',
+        'lost\nframes',
+      ),
     );
+    const whole = of === 'ndr' ? 'throughput' : 'line rate';
+    emitter.say(
+      `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, ${100 * share} % of the ${whole}, ${seconds} s a size, one frame of ${every} timed\n\n`,
+    );
+    const trials: BenchTrial[] = [];
+    for (const size of setup.sizes) {
+      const maxLoad = bench.maxLoad(size);
+      let full = maxLoad;
+      if (of === 'ndr') {
+        const { ndr } = await findThroughput(bench, size, {
+          seconds,
+          trials: 1,
+          width: 0.01,
+          onTrial: ({ load }) => {
+            emitter.progress(`${size} bytes: looking for the throughput, ${(load / 1e6).toFixed(3)} Mpps`);
+          },
+        });
+        full = ndr.lower ?? 0;
+        if (full === 0) {
+          emitter.progress('');
+          io.err(`${size} bytes: even the lowest load lost frames, so there is no throughput to take a share of\n`);
+          continue;
+        }
+      }
+      emitter.progress(`${size} bytes: ${((full * share) / 1e6).toFixed(3)} Mpps for ${seconds} s`);
+      const trial = await bench.run({ size, load: full * share, seconds, latencyEvery: every });
+      trials.push(trial);
+      const { latency } = trial;
+      if (latency === undefined) throw new Error(`${bench.title}: a trial without latencies`);
+      const histogram = Histogram.fromJSON(latency.histogram);
+      const metrics = latencyMetrics(histogram);
+      emitter.add(
+        {
+          kind: 'latency',
+          cell: { ...bench.cell(size), load: share, of },
+          metrics: {
+            ...metrics,
+            clock_ns: clock,
+            mpps: trial.rate / 1e6,
+            loss: trial.offered === 0 ? 0 : trial.lost / trial.offered,
+            ...cpuMetrics(trial.cores),
+          },
+          histogram: latency.histogram,
+          cores: trial.cores,
+        },
+        [
+          String(size),
+          ((full * share) / 1e6).toFixed(3),
+          `${((100 * full * share) / maxLoad).toFixed(1)} %`,
+          ...['min_ns', ...PERCENTILES.map(([name]) => name), 'max_ns'].map((name) =>
+            name in metrics ? formatTime(metrics[name]) : '–',
+          ),
+          String(histogram.count),
+          String(trial.lost),
+        ],
+      );
+    }
+    emitter.end([
+      `Percentiles are within ${(100 * Histogram.relativeError).toFixed(2)} % of the exact ones. Reading the clock costs ${clock.toFixed(0)} ns here; ` +
+        'the simulated links read it once a sync, not once a frame.',
+      ...benchRemarks(trials),
+    ]);
+    return trials.length < setup.sizes.length || trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
+  } finally {
+    await bench.close();
   }
-  emitter.end([
-    `Percentiles are within ${(100 * Histogram.relativeError).toFixed(2)} % of the exact ones. Reading the clock costs ${clock.toFixed(0)} ns here; ` +
-      'the simulated links read it once a sync, not once a frame.',
-    ...benchRemarks(trials),
-  ]);
-  return trials.length < setup.sizes.length || trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
 }
 
 function parseLoad(text: string): number {

@@ -1,15 +1,16 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parsePercent } from '../units.js';
-import { benchRemarks, frameNs, simBench, type BenchTrial } from './bench.js';
+import { benchRemarks, frameNs, type BenchTrial } from './bench.js';
 import type { Output } from './cli.js';
 import { cpuMetrics } from './cpu.js';
 import { Emitter, helped, numberColumns } from './emit.js';
 import { formatShare } from './format.js';
-import { parseSeconds, readSetup, SETUP_OPTIONS, setupCell } from './setup.js';
+import { parseSeconds } from './setup.js';
+import { BENCH_OPTIONS, openBench } from './open-bench.js';
 
 const OPTIONS = {
-  ...SETUP_OPTIONS,
+  ...BENCH_OPTIONS,
   steps: { value: 'PERCENT', help: 'From one load to the next, as a share of the line rate. Default: 10%.' },
   seconds: { value: 'N', help: 'Length of each trial. Default: 2.' },
 } as const satisfies OptionTable;
@@ -33,55 +34,58 @@ export function lossLoads(step: number): number[] {
 export async function runLoss(args: string[], io: Output): Promise<number> {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, LOSS_HELP)) return 0;
-  const setup = readSetup(line);
   const step = line.read('steps', parseStep) ?? 0.1;
   const seconds = line.read('seconds', parseSeconds) ?? 2;
-  const bench = simBench(setup);
-  const emitter = new Emitter(
-    setup,
-    io,
-    numberColumns('size\nbytes', 'load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'),
-  );
-  emitter.say(`${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, ${seconds} s a load\n\n`);
-  const trials: BenchTrial[] = [];
-  for (const size of setup.sizes) {
-    let lossless = 0;
-    for (const load of lossLoads(step)) {
-      emitter.progress(`${size} bytes: ${100 * load} % of line rate`);
-      const trial = await bench.run({ size, load: load * bench.maxLoad(size), seconds });
-      trials.push(trial);
-      const loss = trial.offered === 0 ? 0 : trial.lost / trial.offered;
-      const offered = trial.offered / trial.seconds / 1e6;
-      const cost = frameNs(trial);
-      emitter.add(
-        {
-          kind: 'loss',
-          cell: { ...setupCell(setup, size), load },
-          metrics: {
-            offered_mpps: offered,
-            mpps: trial.rate / 1e6,
-            loss,
-            lost_frames: trial.lost,
-            ...(cost === undefined ? {} : { frame_ns: cost }),
-            ...cpuMetrics(trial.cores),
+  const { setup, bench } = await openBench(line);
+  try {
+    const emitter = new Emitter(
+      setup,
+      io,
+      numberColumns('size\nbytes', 'load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'),
+    );
+    emitter.say(`${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, ${seconds} s a load\n\n`);
+    const trials: BenchTrial[] = [];
+    for (const size of setup.sizes) {
+      let lossless = 0;
+      for (const load of lossLoads(step)) {
+        emitter.progress(`${size} bytes: ${100 * load} % of line rate`);
+        const trial = await bench.run({ size, load: load * bench.maxLoad(size), seconds });
+        trials.push(trial);
+        const loss = trial.offered === 0 ? 0 : trial.lost / trial.offered;
+        const offered = trial.offered / trial.seconds / 1e6;
+        const cost = frameNs(trial);
+        emitter.add(
+          {
+            kind: 'loss',
+            cell: { ...bench.cell(size), load },
+            metrics: {
+              offered_mpps: offered,
+              mpps: trial.rate / 1e6,
+              loss,
+              lost_frames: trial.lost,
+              ...(cost === undefined ? {} : { frame_ns: cost }),
+              ...cpuMetrics(trial.cores),
+            },
+            cores: trial.cores,
           },
-          cores: trial.cores,
-        },
-        [
-          String(size),
-          (100 * load).toFixed(1),
-          offered.toFixed(3),
-          (trial.rate / 1e6).toFixed(3),
-          String(trial.lost),
-          formatShare(loss),
-        ],
-      );
-      lossless = trial.lost === 0 ? lossless + 1 : 0;
-      if (lossless === 2) break;
+          [
+            String(size),
+            (100 * load).toFixed(1),
+            offered.toFixed(3),
+            (trial.rate / 1e6).toFixed(3),
+            String(trial.lost),
+            formatShare(loss),
+          ],
+        );
+        lossless = trial.lost === 0 ? lossless + 1 : 0;
+        if (lossless === 2) break;
+      }
     }
+    emitter.end(benchRemarks(trials));
+    return trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
+  } finally {
+    await bench.close();
   }
-  emitter.end(benchRemarks(trials));
-  return trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
 }
 
 function parseStep(text: string): number {

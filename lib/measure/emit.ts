@@ -2,7 +2,7 @@ import type { CommandLine } from '../cli/options.js';
 import { table, type Column } from '../table.js';
 import type { Output } from './cli.js';
 import { appendResults, RESULT_VERSION, type Result } from './results.js';
-import type { Setup } from './setup.js';
+import type { Common } from './setup.js';
 import { describeSurroundings, type Surroundings } from './surroundings.js';
 
 /** Where results go: to the terminal as table, JSON lines or CSV, and to a result file as each one comes. */
@@ -12,7 +12,7 @@ export class Emitter {
   readonly #surroundings: Surroundings = describeSurroundings();
 
   constructor(
-    readonly to: Pick<Setup, 'format' | 'out' | 'rate'>,
+    readonly to: Pick<Common, 'format' | 'out' | 'rate'>,
     readonly io: Output,
     readonly columns: readonly Column[],
   ) {}

@@ -39,12 +39,10 @@ export const SETUP_OPTIONS = {
   help: { short: 'h', help: 'This text.' },
 } as const satisfies OptionTable;
 
-/** Two simulated ports, how they are bridged, and where results go. */
-export interface Setup {
-  names: readonly [string, string];
-  specs: readonly [SimSpec, SimSpec];
+/** What is measured at, how a bridge of this process does its work, and where results go. */
+export interface Common {
   sizes: number[];
-  /** Speed of the first port's link, bits per second; frames arrive at both. */
+  /** Speed of the link over which frames arrive, bits per second. */
   rate: number;
   oneWay: boolean;
   burst: number;
@@ -55,30 +53,42 @@ export interface Setup {
   out: string | undefined;
 }
 
-/** Reads {@link SETUP_OPTIONS}. @throws UsageError */
-export function readSetup(line: CommandLine<keyof typeof SETUP_OPTIONS>): Setup {
+/** The same for two simulated ports; frames arrive at both. */
+export interface Setup extends Common {
+  names: readonly [string, string];
+  specs: readonly [SimSpec, SimSpec];
+}
+
+const DEFAULT_RATE = 1e10;
+
+/** Reads {@link SETUP_OPTIONS} but for the ports. @throws UsageError */
+export function readCommon(line: CommandLine<keyof typeof SETUP_OPTIONS>): Common {
   if (line.positionals.length > 0)
     throw new UsageError(`'${line.positionals[0]}' is not expected here; ports are named with -i PORT`);
-  const names = line.has('interface') ? line.all('interface') : [`sim:a@slots=${SLOTS}`, `sim:b@slots=${SLOTS}`];
-  if (names.length !== 2)
-    throw new UsageError(`-i: two ports are needed, ${names.length} given; example: -i sim:a -i sim:b@itr=124us`);
   if (line.has('size') && line.has('sizes')) throw new UsageError('--size and --sizes are the same; give one of them');
   if (line.has('json') && line.has('csv')) throw new UsageError('--json and --csv: only one of them at a time');
-  const rate = line.read('rate', parseRate);
-  const specs = [withRate(names[0], rate), withRate(names[1], rate)] as const;
   return {
-    names: [formatPortSpec(specs[0]), formatPortSpec(specs[1])],
-    specs,
     sizes: line.read('size', parseSizes) ?? line.read('sizes', parseSizes) ?? parseSizes(SIZES),
-    rate: specs[0].rate,
+    rate: line.read('rate', parseRate) ?? DEFAULT_RATE,
     oneWay: line.has('one-way'),
     burst: line.read('burst', (text) => parseCountWithin(text, 1, 65_536)) ?? DEFAULT_BURST,
     copy: line.has('copy'),
     wait: line.word('wait', ['busy', 'poll']) ?? 'busy',
     cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 1023)),
     format: line.has('json') ? 'json' : line.has('csv') ? 'csv' : 'table',
-    out: line.read('out', (text) => text),
+    out: line.read('out', String),
   };
+}
+
+/** Reads {@link SETUP_OPTIONS}. @throws UsageError */
+export function readSetup(line: CommandLine<keyof typeof SETUP_OPTIONS>): Setup {
+  const common = readCommon(line);
+  const names = line.has('interface') ? line.all('interface') : [`sim:a@slots=${SLOTS}`, `sim:b@slots=${SLOTS}`];
+  if (names.length !== 2)
+    throw new UsageError(`-i: two ports are needed, ${names.length} given; example: -i sim:a -i sim:b@itr=124us`);
+  const rate = line.read('rate', parseRate);
+  const specs = [withRate(names[0], rate), withRate(names[1], rate)] as const;
+  return { ...common, names: [formatPortSpec(specs[0]), formatPortSpec(specs[1])], specs, rate: specs[0].rate };
 }
 
 function withRate(name: string, rate: number | undefined): SimSpec {

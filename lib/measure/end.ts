@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { Control } from '../control.js';
+import { deferred, type Deferred } from '../deferred.js';
+import { PortError, UsageError } from '../errors.js';
+import type { GenReport } from '../gen/report.js';
+import { parsePortSpec } from '../portspec.js';
+import type { WaitMode } from '../wait.js';
+import type { EndJob, EndMessage, EndRun } from './end-worker.js';
+
+type Shared<Run> = Run extends { shared: SharedArrayBuffer } ? Omit<Run, 'shared'> : never;
+
+/** A run on a generator's or sink's port. */
+export interface RunningEnd {
+  /** Frames are sent, or waited for. */
+  readonly running: Promise<undefined>;
+  readonly ended: Promise<GenReport>;
+  /** The state now; the final one when the run ends meanwhile. */
+  report(): Promise<GenReport>;
+  stop(): void;
+}
+
+/** A generator or sink in a thread of its own, whose port stays open from run to run. */
+export class End {
+  readonly #worker: Worker;
+  readonly #open = deferred<undefined>();
+  #running = deferred<undefined>();
+  #ended = deferred<GenReport>();
+  #asked: Deferred<GenReport>[] = [];
+
+  private constructor(
+    readonly name: string,
+    wait: WaitMode,
+  ) {
+    const job: EndJob = { name, wait };
+    this.#worker = new Worker(new URL('./end-worker.js', import.meta.url), { workerData: job, name: 'bench end' });
+    this.#worker.on('message', (message: EndMessage) => {
+      this.#take(message);
+    });
+    this.#worker.on('error', (error) => {
+      this.#fail(error);
+    });
+    this.#worker.on('exit', (code) => {
+      this.#fail(new Error(`the thread of ${name} ended with code ${code}`)); // after close() nobody waits
+    });
+  }
+
+  /** Opens the port and waits for its link. @throws UsageError, PortError */
+  static async open(name: string, wait: WaitMode): Promise<End> {
+    parsePortSpec(name);
+    const end = new End(name, wait);
+    await end.#open.promise;
+    return end;
+  }
+
+  /** Starts a run; the one before has to be over. */
+  start(run: Shared<EndRun>): RunningEnd {
+    this.#running = deferred();
+    this.#ended = deferred();
+    this.#asked = [];
+    const [running, ended] = [this.#running, this.#ended];
+    const control = new Control();
+    this.#worker.postMessage({ ...run, shared: control.shared });
+    return {
+      running: running.promise,
+      ended: ended.promise,
+      report: () => {
+        const question = deferred<GenReport>();
+        this.#asked.push(question);
+        control.askReport();
+        return Promise.race([question.promise, ended.promise]);
+      },
+      stop: () => {
+        control.stop();
+      },
+    };
+  }
+
+  /** Closes the port and ends the thread. */
+  async close(): Promise<void> {
+    const gone = once(this.#worker, 'exit');
+    this.#worker.postMessage({ kind: 'close' } satisfies EndRun);
+    await gone;
+  }
+
+  #take(message: EndMessage): void {
+    switch (message.type) {
+      case 'open':
+        this.#open.resolve(undefined);
+        break;
+      case 'running':
+        this.#running.resolve(undefined);
+        break;
+      case 'report':
+        for (const question of this.#asked) question.resolve(message.report);
+        this.#asked = [];
+        break;
+      case 'end':
+        this.#ended.resolve(message.report);
+        break;
+      case 'fail':
+        this.#fail(message.usage ? new UsageError(message.message) : new PortError(message.message, this.name));
+    }
+  }
+
+  #fail(error: Error): void {
+    for (const promise of [this.#open, this.#running, this.#ended, ...this.#asked]) promise.reject(error);
+    this.#asked = [];
+  }
+}

@@ -1,0 +1,35 @@
+import type { CommandLine, OptionTable } from '../cli/options.js';
+import { UsageError } from '../errors.js';
+import { simBench, type Bench } from './bench.js';
+import { outerBench } from './outer-bench.js';
+import { readCommon, readSetup, SETUP_OPTIONS, type Common } from './setup.js';
+
+export const BENCH_OPTIONS = {
+  ...SETUP_OPTIONS,
+  tx: {
+    value: 'PORT',
+    help:
+      'The generator’s own port, of any kind; with --rx. What is between the two is measured: -i A -i B, bridged by this ' +
+      'process at the same time, or a device outside. --rate says how fast the link is; default: 10G.',
+  },
+  rx: { value: 'PORT', help: 'The sink’s own port.' },
+} as const satisfies OptionTable;
+
+/** The bench that the options describe; close() it. @throws UsageError, PortError */
+export async function openBench(
+  line: CommandLine<keyof typeof BENCH_OPTIONS>,
+): Promise<{ setup: Common; bench: Bench }> {
+  const [tx, rx] = [line.read('tx', String), line.read('rx', String)];
+  if (tx === undefined && rx === undefined) {
+    const setup = readSetup(line);
+    return { setup, bench: simBench(setup) };
+  }
+  if (tx === undefined || rx === undefined)
+    throw new UsageError('--tx and --rx go together: one port sends, the other receives');
+  const device = line.all('interface');
+  if (device.length !== 0 && device.length !== 2)
+    throw new UsageError(`-i: two ports make a device under test, ${device.length} given; give two or none`);
+  const setup = readCommon(line);
+  if (setup.rate === Infinity) throw new UsageError('--rate max: the highest load to offer is needed, such as 10G');
+  return { setup, bench: await outerBench(setup, { tx, rx, device }) };
+}
