@@ -254,7 +254,7 @@ static napi_value unlock_file(napi_env env, napi_callback_info info) {
 }
 
 // copyFrames(dst, src, list, count): list holds count triples (byte offset in dst, in src, bytes).
-// One call a batch. Every triple is held against both memories before a byte moves.
+// One call a batch. Every triple is held against both memories before a byte moves, so no copy may change the list.
 static napi_value copy_frames(napi_env env, napi_callback_info info) {
   napi_value argv[4];
   int32_t *dst, *src, *list, count;
@@ -264,6 +264,7 @@ static napi_value copy_frames(napi_env env, napi_callback_info info) {
       !get_i32_array(env, argv[2], &list, &list_words, "list") || !get_i32(env, argv[3], &count, "count"))
     return NULL;
   if (count < 0 || (size_t)count * 3 > list_words) return throw_argument(env, "count: longer than the list");
+  if (list < dst + dst_words && dst < list + list_words) return throw_argument(env, "list: lies in dst");
   const uint64_t dst_bytes = (uint64_t)dst_words * 4, src_bytes = (uint64_t)src_words * 4;
   for (int32_t i = 0; i < count; i++) {
     const uint64_t to = (uint32_t)list[3 * i], from = (uint32_t)list[3 * i + 1], bytes = (uint32_t)list[3 * i + 2];

@@ -28,15 +28,16 @@ static uint64_t address_of(const void *pointer) {
 
 // --- The request object ---
 
-// A property that is absent reads as 0, which asks the kernel for its own choice.
+// A property that is absent reads as 0, which asks the kernel for its own choice. False when something was thrown, by
+// a getter too.
 static bool get_member(napi_env env, napi_value object, const char *key, int64_t max, uint64_t *out) {
   napi_value value;
   napi_valuetype type;
   int64_t number;
   *out = 0;
-  if (napi_get_named_property(env, object, key, &value) != napi_ok || napi_typeof(env, value, &type) != napi_ok ||
-      type == napi_undefined)
-    return true;
+  if (napi_get_named_property(env, object, key, &value) != napi_ok || napi_typeof(env, value, &type) != napi_ok)
+    return false;
+  if (type == napi_undefined) return true;
   if (!get_i64(env, value, &number, key)) return false;
   if (number < 0 || number > max) {
     char text[80];
@@ -67,31 +68,33 @@ static bool is_object(napi_env env, napi_value value) {
   return napi_typeof(env, value, &type) == napi_ok && type == napi_object;
 }
 
-// A property that is an object of its own; false where there is none.
-static bool get_object(napi_env env, napi_value object, const char *key, napi_value *out) {
-  return napi_get_named_property(env, object, key, out) == napi_ok && is_object(env, *out);
+// A property that is an object of its own; *has is false where there is none. False when a getter threw.
+static bool get_object(napi_env env, napi_value object, const char *key, napi_value *out, bool *has) {
+  if (napi_get_named_property(env, object, key, out) != napi_ok) return false;
+  *has = is_object(env, *out);
+  return true;
 }
 
 static bool get_offsets(napi_env env, napi_value object, request *r) {
   napi_value value;
-  if (!get_object(env, object, "offsets", &value)) return true;
-  r->offsets = true;
+  if (!get_object(env, object, "offsets", &value, &r->offsets)) return false;
   nm_option_offsets *o = &r->offsets_option;
-  return get_member(env, value, "max", INT64_MAX, &o->max) &&
-         get_member(env, value, "initial", INT64_MAX, &o->initial) && get_u32_member(env, value, "bits", &o->bits);
+  return !r->offsets ||
+         (get_member(env, value, "max", INT64_MAX, &o->max) &&
+          get_member(env, value, "initial", INT64_MAX, &o->initial) && get_u32_member(env, value, "bits", &o->bits));
 }
 
 static bool get_extmem(napi_env env, napi_value object, request *r) {
   napi_value value, file;
-  if (!get_object(env, object, "extmem", &value)) return true;
-  r->extmem = true;
+  if (!get_object(env, object, "extmem", &value, &r->extmem)) return false;
   nm_pools *p = &r->extmem_option.pools;
-  return napi_get_named_property(env, value, "file", &file) == napi_ok &&
-         get_string(env, file, r->file, sizeof r->file, "file") && get_u32_member(env, value, "ifNum", &p->if_count) &&
-         get_u32_member(env, value, "ifSize", &p->if_bytes) && get_u32_member(env, value, "ringNum", &p->ring_count) &&
-         get_u32_member(env, value, "ringSize", &p->ring_bytes) &&
-         get_u32_member(env, value, "bufNum", &p->buffer_count) &&
-         get_u32_member(env, value, "bufSize", &p->buffer_bytes);
+  return !r->extmem ||
+         (napi_get_named_property(env, value, "file", &file) == napi_ok &&
+          get_string(env, file, r->file, sizeof r->file, "file") && get_u32_member(env, value, "ifNum", &p->if_count) &&
+          get_u32_member(env, value, "ifSize", &p->if_bytes) && get_u32_member(env, value, "ringNum", &p->ring_count) &&
+          get_u32_member(env, value, "ringSize", &p->ring_bytes) &&
+          get_u32_member(env, value, "bufNum", &p->buffer_count) &&
+          get_u32_member(env, value, "bufSize", &p->buffer_bytes));
 }
 
 static bool get_request(napi_env env, napi_value object, request *r) {

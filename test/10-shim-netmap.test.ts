@@ -105,6 +105,30 @@ describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-i
     assert.deepEqual(kernel.requests(), []);
   });
 
+  it('what a getter throws ends the call before the kernel is asked, whichever property it is', () => {
+    const thrown = kernel.run((native, { attempt }) => {
+      const full = {
+        ...{ name: 'nm0', mode: 1, ringId: 0, flags: 0, memId: 1, extraBufs: 0, txSlots: 0, rxSlots: 0, txRings: 0 },
+        ...{ rxRings: 0, hostTxRings: 0, hostRxRings: 0, offsets: { max: 0, initial: 0, bits: 0 } },
+        extmem: { file: '/dev/null', ifNum: 0, ifSize: 0, ringNum: 0, ringSize: 0, bufNum: 0, bufSize: 0 },
+      };
+      const throwing = (object: object, key: string): never =>
+        Object.defineProperty({ ...object }, key, {
+          get() {
+            throw new Error(key);
+          },
+        }) as never;
+      return [
+        ...Object.keys(full).map((key) => [key, throwing(full, key)]),
+        ...Object.keys(full.offsets).map((key) => [key, { ...full, offsets: throwing(full.offsets, key) }]),
+        ...Object.keys(full.extmem).map((key) => [key, { ...full, extmem: throwing(full.extmem, key) }]),
+      ].map(([key, request]) => [key, attempt(() => native.netmapOpen(request as never)).message]);
+    });
+    assert.equal(thrown.length, 14 + 3 + 7);
+    for (const [key, message] of thrown) assert.equal(message, key);
+    assert.deepEqual(kernel.requests(), []);
+  });
+
   it('gives back what the kernel granted, and its memory', () => {
     const { port, words } = kernel.run((native) => {
       const { buffer, ...port } = native.netmapOpen({ name: 'nm1', mode: 4, ringId: 1, extraBufs: 3 });

@@ -230,6 +230,22 @@ describe('copyFrames', () => {
     );
   });
 
+  it('a list that a copy could change after it was checked is refused; one beside dst or in src is not', () => {
+    const words = new Int32Array(32);
+    for (const [from, to] of [
+      [0, 6],
+      [10, 16],
+      [15, 21],
+    ])
+      assert.throws(() => {
+        native.copyFrames(words.subarray(0, 16), words, words.subarray(from, to), 1);
+      }, /^TypeError: list: lies in dst$/);
+    words.set([4, 0, 4], 16);
+    words[0] = 7;
+    native.copyFrames(words.subarray(0, 16), words, words.subarray(16, 19), 1);
+    assert.deepEqual([...words.subarray(0, 3)], [7, 7, 0]);
+  });
+
   it('offsets and lengths that wrap or are negative are outside', () => {
     const memory = new Int32Array(16);
     for (const list of [
