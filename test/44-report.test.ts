@@ -100,6 +100,21 @@ describe('measure report --html', () => {
     assert.ok(Math.abs(Number(row[4]) - (100 * mpps) / 14.880952) < 0.01, row.join(' '));
   });
 
+  it('counts the line rate of both directions where the rates are sums of both', () => {
+    const file = join(folder, 'both.jsonl');
+    const at = (oneWay: boolean, mpps: number): Result => ({
+      ...demoResults(1)[0],
+      cell: { size: 64, oneWay },
+      metrics: { mpps },
+    });
+    appendResults(file, [at(false, 14.880952), at(true, 14.880952)]);
+    const page = run('--html', '-', file).out;
+    const shares = rowsOf(page).filter((cells) => cells.length === 6 && cells[3] !== '14.881');
+    assert.deepEqual(shares, [['64', 'false', '0', '29.762', '50', `${file}:1`]]);
+    assert.match(page, /line rate, 10 Gbit\/s both ways/);
+    assert.match(page, /line rate, 10 Gbit\/s</);
+  });
+
   it('names both lines behind a comparison, and tells what has too few repeats for an interval', () => {
     const compared = rowsOf(page).filter((cells) => cells.at(-1)?.includes('→'));
     assert.match(compared[0].at(-1)!, /before\.jsonl:1-8 → .*after\.jsonl:1-8$/);

@@ -143,7 +143,11 @@ const SPEEDS: [kind: ResultKind, metric: string, label: string, bounds?: [string
 
 const sizeOf = ({ result }: ResultLine): number => result.cell.size as number;
 const gbpsOf = ({ result }: ResultLine): number => result.link_gbps ?? ASSUMED_GBPS;
-const lineMpps = (line: ResultLine): number => lineRate(gbpsOf(line) * 1e9, sizeOf(line)) / 1e6;
+/** Rates of a cell that says `oneWay: false` are sums of both directions. */
+const directionsOf = ({ result }: ResultLine): number => (result.cell.oneWay === false ? 2 : 1);
+const mppsAt = (gbps: number, directions: number, size: number): number =>
+  (directions * lineRate(gbps * 1e9, size)) / 1e6;
+const lineMpps = (line: ResultLine): number => mppsAt(gbpsOf(line), directionsOf(line), sizeOf(line));
 
 /** Speed by frame size, in `scale`d units: Mpps, or shares of line rate. */
 function speedSeries(lines: readonly ResultLine[], unit: string, scale: (line: ResultLine) => number): Series[] {
@@ -179,18 +183,21 @@ function speedFigures(all: readonly ResultLine[]): Figure[] {
   if (lines.length === 0) return [];
   const sizes = [...new Set(lines.map(sizeOf))];
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
-  const links = [...new Set(lines.map(gbpsOf))];
+  const links = groupBy(lines, (line) => `${gbpsOf(line)} Gbit/s${directionsOf(line) === 2 ? ' both ways' : ''}`);
   const x = valuesAxis('frame size in bytes, with FCS', sizes);
   const steps = Array.from({ length: 65 }, (_, i) => least * (most / least) ** (i / 64));
-  const limits = links.map((gbps): Series => ({
-    name: `line rate, ${gbps} Gbit/s`,
+  const limits = [...links].map(([link, [one]]): Series => ({
+    name: `line rate, ${link}`,
     limit: true,
-    points: (least === most ? [] : steps).map((size) => ({ x: size, y: lineRate(gbps * 1e9, size) / 1e6 })),
+    points: (least === most ? [] : steps).map((size) => ({ x: size, y: mppsAt(gbpsOf(one), directionsOf(one), size) })),
   }));
   const speeds = speedSeries(lines, 'Mpps', () => 1);
   const tops = [...speeds, ...limits].flatMap((series) => series.points.map((point) => point.high ?? point.y));
   const assumed = lines.some(({ result }) => result.link_gbps === undefined)
     ? ` A link of ${ASSUMED_GBPS} Gbit/s is assumed where a result does not say.`
+    : '';
+  const bothWays = lines.some((line) => directionsOf(line) === 2)
+    ? ' Where oneWay is false, it is that of both directions, as is what was forwarded.'
     : '';
   const caption =
     'Medians of all repeats; whiskers span the repeats, or the search interval of a single search. Mpps is 10⁶ frames a second.' +
@@ -233,7 +240,7 @@ function speedFigures(all: readonly ResultLine[]): Figure[] {
     {
       id: 'line-rate',
       title: 'Share of line rate by frame size',
-      caption: `Line rate is bits/s ÷ (8 × (size + 20)): preamble and gap cost 20 bytes a frame.${assumed}`,
+      caption: `Line rate is bits/s ÷ (8 × (size + 20)): preamble and gap cost 20 bytes a frame.${bothWays}${assumed}`,
       draw: (width) => xyChart(percent, width),
       tables: [linesTable(lines, shareColumns)],
     },
