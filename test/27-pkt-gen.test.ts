@@ -165,6 +165,14 @@ describe('pkt-gen', () => {
     await finish('-i', `pipe:${name}{1`, '-f', 'rx', '-t', '0.3');
   });
 
+  it('prints nothing after the summary, though a report was on its way when the run ended', () => {
+    const args = ['-i', 'sim:a', '-f', 'rx', '-T', '100', '-t', '0.2', '--json'];
+    for (let run = 0; run < 6; run++) {
+      const { stdout, stderr } = spawnSync(process.execPath, [tool, ...args], { encoding: 'utf8' });
+      assert.match(stdout.trim().split('\n').at(-1)!, /^{"type":"summary"/, stderr);
+    }
+  });
+
   it("tx → sim: the simulated wire carried what pkt-gen says was sent, at three rates, several rings' streams too", async () => {
     for (const args of [['-R', '2k'], ['-R', '20k'], ['--imix'], ['-l', '9018']]) {
       const { sent, stats } = await finish('-i', 'sim:a@rings=2,check=off', '-f', 'tx', '-n', '2000', ...args);

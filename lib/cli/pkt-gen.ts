@@ -31,8 +31,9 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
     await generator.running;
     if (intervalSeconds > 0) {
       let before: GenReport | undefined;
-      stopReports = every(intervalSeconds, async () => {
+      stopReports = every(intervalSeconds, async (stopped) => {
         const report = await generator.report();
+        if (stopped()) return;
         output.text(intervalText(before, report, numbers));
         output.json({ type: 'stats', ...jsonOf(report, before) });
         before = report;
