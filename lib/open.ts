@@ -27,10 +27,14 @@ function prepare(spec: PortSpec, options: PortOptions): Prepared {
 
 /**
  * Opens ports that belong together. Those that can share a memory are given one, so that they exchange buffers.
+ * As many ports as names, in their order: a tuple where the names are one.
  * If one fails, those already open are closed again.
  * @throws UsageError for a name that says nothing, PortError when a port cannot be opened
  */
-export function openPorts(names: readonly (string | PortSpec)[], options: PortOptions = {}): Port[] {
+export function openPorts<const Names extends readonly (string | PortSpec)[]>(
+  names: Names,
+  options: PortOptions = {},
+): { -readonly [Name in keyof Names]: Port } {
   const specs = names.map((name) => (typeof name === 'string' ? parsePortSpec(name) : name));
   const prepared: Prepared[] = [];
   const memories = new Map<Needs, Memory>();
@@ -46,7 +50,7 @@ export function openPorts(names: readonly (string | PortSpec)[], options: PortOp
   } finally {
     for (const memory of new Set(memories.values())) memory.release();
   }
-  return ports;
+  return ports as { -readonly [Name in keyof Names]: Port };
 }
 
 /** Opens one port alone. */
