@@ -313,6 +313,6 @@ function tagNotes(
     throw new UsageError(`frames of ${smallest} bytes have no room for the tag that ping needs; write -l ${least}`);
   const which = Math.max(...sizes) < least ? 'the frames' : `frames below ${least} bytes`;
   return [
-    `${which} have no room for the tag, which takes ${least} bytes: rx counts them, and cannot tell their loss or latency`,
+    `${which} have no room for the tag, which needs frames of ${least}: rx counts them, and cannot tell their loss or latency`,
   ];
 }

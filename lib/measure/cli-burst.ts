@@ -76,7 +76,7 @@ export async function runBurst(args: string[], io: Output): Promise<number> {
       ),
     );
     emitter.say(
-      `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, bursts up to ${seconds} s at line rate, ${repeats} searches a size\n\n`,
+      `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, bursts up to ${seconds} s at line rate, ${repeats} ${repeats === 1 ? 'search' : 'searches'} a size\n\n`,
     );
     const all: BenchTrial[] = [];
     for (const size of setup.sizes) {

@@ -48,7 +48,7 @@ export function compareText(result: CompareResult): string {
     'change',
     `${level} % interval`,
     'p',
-    'of means',
+    'change of means',
     'verdict',
   ];
   const lines = comparisons.length > 0 ? [textTable([head, ...comparisons.map(row)]), ''] : [];
