@@ -28,7 +28,9 @@ const needs = [
 ];
 const missing = needs.filter(([, names]) => !names.some((name) => name && found(name))).map(([what]) => what);
 if (missing.length > 0)
-  fail(`${new Intl.ListFormat('en').format(missing)} not found, needed to build the native addon; install with: ${install}.`);
+  fail(
+    `${new Intl.ListFormat('en').format(missing)} not found, needed to build the native addon; install with: ${install}.`,
+  );
 
 // npm puts its own node-gyp on the path of the scripts it runs.
 const gyp = spawnSync(
