@@ -63,6 +63,9 @@ describe('a generator and a sink with ports of their own', () => {
       // Never more than asked for; fewer where the machine held the generator up.
       const { offered, lost } = await bench.run({ size: 128, load: 1000, seconds: 0.2 });
       assert.ok(offered >= 1 && offered <= 200 && lost === 0);
+      // Frames that are no whole number of nanoseconds apart, and far enough for the generator to sleep in between.
+      const slow = await bench.run({ size: 64, load: 1234.5, seconds: 0.1, frames: 50 });
+      assert.deepEqual([slow.offered, slow.lost], [50, 0]);
     } finally {
       await bench.close();
     }
@@ -82,6 +85,13 @@ describe('a generator and a sink with ports of their own', () => {
       await bench.close();
       device.stop();
     }
+  });
+
+  it('a trial that fails lets the sink go', async () => {
+    const name = pipe();
+    const { bench } = await open('--tx', `${name}{0`, '--rx', `${name}}0`);
+    await assert.rejects(bench.run({ size: 4_000_000, load: 1, seconds: 0.1 }), /slots|buffers/);
+    await bench.close();
   });
 
   it('wrong ports are refused by name', async () => {

@@ -70,7 +70,7 @@ export function runEngine(
     const moved = engine.turn(t);
     if (moved === 0) {
       const ahead = engine.wait(t);
-      if (ahead > AHEAD_NS) native.sleepNs(Math.min(ahead - AHEAD_NS / 2, LONGEST_NS));
+      if (ahead > AHEAD_NS) native.sleepNs(Math.floor(Math.min(ahead - AHEAD_NS / 2, LONGEST_NS)));
       else if (options.wait === 'poll' && ahead === 0) {
         if (port.fds.length > 0) native.poll(list, port.fds.length, LONGEST_NS / 1e6);
         else native.sleepNs(port.napNs);

@@ -27,6 +27,7 @@ export class End {
   #running = deferred<undefined>();
   #ended = deferred<GenReport>();
   #asked: Deferred<GenReport>[] = [];
+  #control = new Control();
 
   private constructor(
     readonly name: string,
@@ -60,6 +61,7 @@ export class End {
     this.#asked = [];
     const [running, ended] = [this.#running, this.#ended];
     const control = new Control();
+    this.#control = control;
     this.#worker.postMessage({ ...run, shared: control.shared });
     return {
       running: running.promise,
@@ -76,8 +78,9 @@ export class End {
     };
   }
 
-  /** Closes the port and ends the thread. */
+  /** Ends the run that is on, closes the port and ends the thread. */
   async close(): Promise<void> {
+    this.#control.stop();
     const gone = once(this.#worker, 'exit');
     this.#worker.postMessage({ kind: 'close' } satisfies EndRun);
     await gone;
