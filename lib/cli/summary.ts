@@ -67,14 +67,17 @@ export function portText({ driver, txRings, rxRings, txSlots, rxSlots, bufSize, 
 
 /** A count with thousands set apart. */
 export const count = (n: number): string => n.toLocaleString('en-US');
+/** Three decimals, or three digits that count where there would be none. */
+const figure = (value: number): string => (value === 0 || value >= 0.1 ? value.toFixed(3) : value.toPrecision(3));
 const rates = ({ mpps, gbitPerSecond }: Traffic): string =>
-  `${mpps.toFixed(3)} Mpps, ${gbitPerSecond.toFixed(3)} Gbit/s on the wire`;
+  `${figure(mpps)} Mpps, ${figure(gbitPerSecond)} Gbit/s on the wire`;
+const frames = (n: number): string => `${count(n)} ${n === 1 ? 'frame' : 'frames'}`;
 
 /** One line for a direction and an interval. */
 export function intervalText(seconds: number, flow: Flow): string {
   const lost = lossText(flow);
   return (
-    `${seconds.toFixed(1)} s  ${flow.direction}: ${rates(flow)}, ${count(flow.forwarded)} frames, ` +
+    `${seconds.toFixed(1)} s  ${flow.direction}: ${rates(flow)}, ${frames(flow.forwarded)}, ` +
     `batch ${flow.averageBatch.toFixed(1)}${lost === '' ? '' : `, not forwarded: ${lost}`}\n`
   );
 }
@@ -111,7 +114,7 @@ export function summaryText(
   for (const flow of flows) {
     const lost = lossText(flow);
     lines.push(
-      `${flow.direction}: ${count(flow.forwarded)} frames, ${count(flow.bytes)} bytes; ${rates(flow)}; ` +
+      `${flow.direction}: ${frames(flow.forwarded)}, ${count(flow.bytes)} bytes; ${rates(flow)}; ` +
         `average batch ${flow.averageBatch.toFixed(1)}; not forwarded: ${lost === '' ? 'none' : lost}\n`,
     );
     if (flow.zeroSlots > 0) lines.push(`  ${count(flow.zeroSlots)} slots of length zero were passed over\n`);

@@ -138,21 +138,25 @@ export async function runForward(args: string[], io: Output): Promise<number> {
       cells(row),
     );
   }
-  emitter.end(remarks(rows));
+  emitter.end(remarks(rows, setup.rate, Math.min(...setup.specs.map((spec) => spec.slots))));
   return rows.some((row) => row.unexplained > 0) ? 1 : 0;
 }
 
 /** What the figures do not say by themselves. */
-function remarks(rows: readonly Row[]): string[] {
+function remarks(rows: readonly Row[], rate: number, slots: number): string[] {
   const said: string[] = [];
-  const worst = rows
-    .filter((row) => row.lost > 0)
-    .sort((x, y) => y.longestGapNs - x.longestGapNs)
-    .at(0);
-  if (worst !== undefined)
+  const lossy = rows.filter((row) => row.lost > 0).sort((x, y) => y.longestGapNs - x.longestGapNs);
+  // The time in which a ring that nobody empties fills.
+  const held = lossy.find((row) => row.longestGapNs > ((slots - 1) * ((row.size + WIRE_OVERHEAD_BYTES) * 8e9)) / rate);
+  if (held !== undefined)
     said.push(
-      `Frames were lost where they found no free slot: at ${worst.size} bytes the machine held the loop up for ` +
-        `${formatTime(worst.longestGapNs)}. On a quiet machine, or with --cpu on a core of its own, gaps are shorter.`,
+      `Frames were lost where they found no free slot: at ${held.size} bytes the machine held the loop up for ` +
+        `${formatTime(held.longestGapNs)}. On a quiet machine, or with --cpu on a core of its own, gaps are shorter.`,
+    );
+  else if (lossy.length > 0)
+    said.push(
+      'Frames were lost although the loop was never held up for as long as the rings last: the ports as they are set ' +
+        'cannot carry this load (itr, txtimer, budget, drop), or one core cannot.',
     );
   const unexplained = rows.reduce((sum, row) => sum + row.unexplained, 0);
   if (unexplained > 0) said.push(`${unexplained} lost frames are in no counter: this is a fault, please report it.`);
