@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import {
   IF_BUFS_HEAD,
   IF_FLAGS,
@@ -151,6 +152,14 @@ export class Carver {
   }
 }
 
+/** Bytes a memory takes. */
+export function memoryBytes({ plans, bufSize }: MemoryPlan): number {
+  return ringBytes(plans) + bufferCount(plans) * bufSize;
+}
+
+/** Bytes a memory may take: 4 GiB, or less where ArrayBuffers are limited more. Byte offsets are kept in 32 bits. */
+export const MEMORY_MAX = Math.min(2 ** 32, constants.MAX_LENGTH);
+
 let memories = 0;
 
 /**
@@ -176,7 +185,7 @@ export class Memory {
     this.bufSize = plan.bufSize;
     this.bufCount = bufferCount(plan.plans);
     this.bufBase = ringBytes(plan.plans);
-    const bytes = this.bufBase + this.bufCount * this.bufSize;
+    const bytes = memoryBytes(plan);
     const mapped = native.mapAnonymous(bytes); // rounded up to whole huge pages
     this.handle = mapped.handle;
     this.region = new Region(`local:${++memories}`, mapped.buffer, bytes);

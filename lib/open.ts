@@ -1,5 +1,6 @@
 import { chooseDriver } from './auto.js';
-import { Memory } from './memory.js';
+import { PortError, UsageError } from './errors.js';
+import { Memory, MEMORY_MAX, memoryBytes, type MemoryPlan } from './memory.js';
 import { parsePortSpec, type PortSpec } from './portspec.js';
 import type { Needs, Port, PortOptions, Prepared } from './port.js';
 import { prepareNetmap } from './ports/netmap.js';
@@ -63,11 +64,26 @@ function shareMemories(prepared: readonly Prepared[], memories: Map<Needs, Memor
   const needs = prepared.flatMap((port) => port.needs ?? []);
   for (const bufSize of new Set(needs.map((need) => need.bufSize))) {
     const group = needs.filter((need) => need.bufSize === bufSize);
-    const memory = new Memory({
+    const memory = makeMemory({
       plans: group.map((need) => need.plan),
       bufSize,
       offsetMask: group.reduce((mask, need) => mask | (need.offsetMask ?? 0), 0),
     });
     for (const need of group) memories.set(need, memory);
+  }
+}
+
+function makeMemory(plan: MemoryPlan): Memory {
+  const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+  const bytes = memoryBytes(plan);
+  const needed = `the rings and their buffers of ${plan.bufSize} bytes need ${gib(bytes)} of memory`;
+  const remedy = 'ask for fewer slots or rings, or smaller buffers';
+  if (bytes > MEMORY_MAX) throw new UsageError(`${needed}, and ports can share ${gib(MEMORY_MAX)}; ${remedy}`);
+  try {
+    return new Memory(plan);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOMEM') throw error;
+    throw new PortError(`${needed}, and the system has not got them (ENOMEM); ${remedy}`, '', { code, cause: error });
   }
 }

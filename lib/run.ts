@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { DEFAULT_BURST } from './bridge.js';
 import { Control } from './control.js';
@@ -5,7 +6,7 @@ import { deferred, type Deferred } from './deferred.js';
 import { PortError, UsageError } from './errors.js';
 import type { EndReason } from './loop.js';
 import { parsePortSpec } from './portspec.js';
-import type { WaitMode } from './wait.js';
+import { WAIT_MODES, type WaitMode } from './wait.js';
 import type { WorkerJob, WorkerMessage } from './worker.js';
 
 /** What startBridge() may be told; every field has the default of the `bridge` tool. */
@@ -61,14 +62,42 @@ export interface RunningBridge {
   stop(): void;
 }
 
+/** What a number may be, by the option's name: the least, and whether it must be whole. */
+const NUMBERS = {
+  burst: { least: 1, whole: true },
+  frames: { least: 0, whole: true },
+  cpu: { least: -1, whole: true },
+  seconds: { least: 0, whole: false },
+  linkWait: { least: 0, whole: false },
+} as const;
+
+function checkOptions(options: StartOptions): void {
+  for (const name of Object.keys(NUMBERS) as (keyof typeof NUMBERS)[]) {
+    const value: unknown = options[name];
+    const { least, whole } = NUMBERS[name];
+    if (
+      value === undefined ||
+      ((whole ? Number.isSafeInteger(value) : Number.isFinite(value)) && (value as number) >= least)
+    )
+      continue;
+    throw new UsageError(
+      `${name}: expected a ${whole ? 'whole' : 'finite'} number from ${least} up, not ${inspect(value)}`,
+    );
+  }
+  const { wait } = options;
+  if (wait !== undefined && !WAIT_MODES.includes(wait))
+    throw new UsageError(`wait: expected one of ${WAIT_MODES.join(', ')}, not ${inspect(wait)}`);
+}
+
 /**
  * Bridges two ports, or one port and its host stack, in a worker thread.
- * @throws UsageError when a port name says nothing
+ * @throws UsageError when a port name says nothing, or an option is not what StartOptions says
  */
 export function startBridge(names: readonly string[], options: StartOptions = {}): RunningBridge {
   if (names.length < 1 || names.length > 2)
     throw new UsageError(`a bridge joins one or two ports; ${names.length} given`);
   for (const name of names) parsePortSpec(name);
+  checkOptions(options);
   const control = new Control();
   const job: WorkerJob = {
     shared: control.shared,

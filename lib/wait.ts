@@ -7,7 +7,8 @@ const POLLIN = 0x0001;
 const POLLOUT = 0x0004;
 
 /** How the loop waits when a turn moved nothing: spin on, or sleep in poll() until a port has work. */
-export type WaitMode = 'busy' | 'poll';
+export const WAIT_MODES = ['busy', 'poll'] as const;
+export type WaitMode = (typeof WAIT_MODES)[number];
 
 /** Longest sleep, ms: signals and the end of a source are noticed this late at the latest. */
 const LONGEST_MS = 100;

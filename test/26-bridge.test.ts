@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { after, before, describe, it } from 'node:test';
 import { endpoints } from '../lib/auto.js';
+import { startBridge, UsageError, type StartOptions } from '../lib/index.js';
 
 const TOOL = fileURLToPath(new URL('../tools/bridge.js', import.meta.url));
 
@@ -106,6 +107,11 @@ async function opened(child: Child): Promise<void> {
 describe('bridge: what is written wrong', () => {
   const cases: [string, string[], RegExp][] = [
     ['no port', [], /no port is named; write bridge -i PORT -i PORT/],
+    [
+      'rings for more memory than ports can share', // 2 × 64 × 65,536 buffers and slots of 16 bytes
+      ['sim:a@slots=65536,rings=64,buf=65472', 'sim:b'],
+      /need 511\.6 GiB of memory, and ports can share 4\.0 GiB; ask for fewer slots or rings, or smaller buffers/,
+    ],
     [
       'a long option that is nearly right',
       ['--brust', '4', 'sim:a', 'sim:b'],
@@ -495,6 +501,48 @@ describe('bridge: signals and closed pipes', () => {
       const [code] = (await ended) as [number | null];
       assert.deepEqual([code, err], [0, '']);
     }
+  });
+});
+
+describe('bridge: a process that may have little memory', () => {
+  const limited = (port: string) =>
+    spawnSync('sh', ['-c', `ulimit -v 4500000; exec "$@"`, 'sh', process.execPath, TOOL, '-n', '1', port, 'sim:b'], {
+      encoding: 'utf8',
+    });
+  const skip = limited('sim:a').status === 0 ? false : 'this node itself needs more';
+
+  it('says what it needs and the remedy; exit 1', { skip }, () => {
+    const { status, stdout, stderr } = limited('sim:a@slots=65536,rings=14'); // 28 × 65,536 × 2,064 bytes
+    assert.match(
+      stderr,
+      /^bridge: the rings .* need 3\.5 GiB of memory, and the system has not .* ask for fewer slots/,
+    );
+    assert.deepEqual([status, stdout], [1, '']);
+  });
+});
+
+describe('startBridge(): options of a program', () => {
+  const wrong: [keyof StartOptions, unknown[]][] = [
+    ['burst', [0, -5, 2.5, NaN, Infinity, '8', null, 2 ** 53]],
+    ['frames', [-1, 0.5, NaN, Infinity, '8', null]],
+    ['cpu', [-2, 0.5, NaN, '0', null]],
+    ['seconds', [-1, NaN, Infinity, '1', null]],
+    ['linkWait', [-1, NaN, Infinity, '1', null]],
+    ['wait', ['', 'sleep', 0, null]],
+  ];
+  for (const [name, values] of wrong)
+    it(`${name}: what it cannot be is refused by name`, () => {
+      for (const value of values)
+        assert.throws(
+          () => startBridge(['sim:a', 'sim:b'], { [name]: value }),
+          (error) => error instanceof UsageError && error.message.startsWith(`${name}: expected `),
+          String(value),
+        );
+    });
+
+  it('the least of each is taken', async () => {
+    const bridge = startBridge(['sim:a', 'sim:b'], { burst: 1, frames: 0, cpu: -1, seconds: 0.001, linkWait: 0 });
+    assert.equal((await bridge.ended).reason, 'time');
   });
 });
 

@@ -1,6 +1,7 @@
 import { UsageError } from '../errors.js';
 import type { StartOptions } from '../run.js';
 import { parseCountWithin, parseSeconds } from '../units.js';
+import { WAIT_MODES } from '../wait.js';
 import { CommandLine, optionsHelp, type OptionTable } from './options.js';
 
 /** No ring of any port has more slots, so a larger burst would change nothing. */
@@ -108,7 +109,7 @@ export function parseBridge(args: readonly string[]): BridgeCommand {
     frames: line.read('frames', (text) => parseCountWithin(text, 1, Number.MAX_SAFE_INTEGER, 'count')),
     seconds: line.read('time', positive),
     cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 4095, 'CPU')),
-    wait: line.word('wait', ['busy', 'poll']),
+    wait: line.word('wait', WAIT_MODES),
   };
   return {
     action,
