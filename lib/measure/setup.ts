@@ -14,13 +14,20 @@ export const SIZES = '64,128,256,512,1024,1280,1518';
  * and 64 bytes they fill in 275 µs, so that a machine with other work to do holds the loop up without losing frames.
  */
 export const SLOTS = 4096;
+/**
+ * Its buffers, in bytes: 2,048 as everywhere and one cache line more, or the first line of every frame falls into the
+ * same few sets of the caches (docs/performance.md).
+ */
+const BUF = 2112;
+/** The two ports that are measured when none is named. */
+export const DEFAULT_PORTS = ['a', 'b'].map((name) => `sim:${name}@slots=${SLOTS},buf=${BUF}`);
 
 export const SETUP_OPTIONS = {
   interface: {
     short: 'i',
     value: 'PORT',
     repeat: true,
-    help: `A port; give two. Default: sim:a@slots=${SLOTS} and sim:b@slots=${SLOTS}, at 10 Gbit/s.`,
+    help: `A port; give two. Default: ${DEFAULT_PORTS.join(' and ')}, at 10 Gbit/s.`,
   },
   size: { value: 'LIST', help: `Frame sizes in bytes, FCS included. Default: ${SIZES}.` },
   sizes: { value: 'LIST', help: 'The same as --size.' },
@@ -83,7 +90,7 @@ export function readCommon(line: CommandLine<keyof typeof SETUP_OPTIONS>): Commo
 /** Reads {@link SETUP_OPTIONS}. @throws UsageError */
 export function readSetup(line: CommandLine<keyof typeof SETUP_OPTIONS>): Setup {
   const common = readCommon(line);
-  const names = line.has('interface') ? line.all('interface') : [`sim:a@slots=${SLOTS}`, `sim:b@slots=${SLOTS}`];
+  const names = line.has('interface') ? line.all('interface') : DEFAULT_PORTS;
   if (names.length !== 2)
     throw new UsageError(`-i: two ports are needed, ${names.length} given; example: -i sim:a -i sim:b@itr=124us`);
   const rate = line.read('rate', parseRate);

@@ -108,7 +108,7 @@ export class SimPort implements Port {
     // The rings take turns at being first on the wire.
     this.#turn = this.#turn + 1 < n ? this.#turn + 1 : 0;
     if (txtimer > 0 && at[TIME] - (at[TIME] % txtimer) > this.#txTick[0]) this.#txTimer(txtimer);
-    wire[UNTIL] = this.#wire.nsPerByte === 0 ? Infinity : at[TIME];
+    wire[UNTIL] = at[TIME];
     let idle = true;
     for (let k = 0; k < n; k++) {
       const sender = senders[(this.#turn + k) % n];
@@ -131,7 +131,7 @@ export class SimPort implements Port {
   #txTimer(period: number): void {
     const { at, up } = this.#clock;
     this.#txTick[0] = at[TIME] - (at[TIME] % period);
-    this.#wire.state[UNTIL] = this.#wire.nsPerByte === 0 ? Infinity : this.#txTick[0];
+    this.#wire.state[UNTIL] = this.#txTick[0];
     for (const sender of this.#senders) {
       if (up) sender.depart();
       sender.release();
