@@ -1,7 +1,7 @@
 /** `bridge` from the outside, as a process. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -485,6 +485,35 @@ describe('bridge: signals and closed pipes', () => {
       lines(out).map(({ type }) => type),
       ['open'],
     );
+  });
+
+  const noProc = existsSync('/proc/self/fd') ? false : 'no /proc to see which files are open';
+  it('a third signal ends it even in a system call that does not return', { skip: noProc }, async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'bridge-test-'));
+    try {
+      const fifo = join(dir, 'nobody-writes');
+      execFileSync('mkfifo', [fifo]);
+      const first = join(CAPTURES, 'pptp.pcap');
+      const child = start(`pcap:${first}`, `pcap:${fifo}`);
+      const ended = once(child, 'close');
+      // Once the first file is open, the forwarding thread opens the FIFO, and the signals are taken care of.
+      const fds = `/proc/${child.pid}/fd`;
+      const isFirst = (fd: string): boolean => {
+        try {
+          return readlinkSync(join(fds, fd)) === first;
+        } catch {
+          return false; // closed meanwhile
+        }
+      };
+      while (!readdirSync(fds).some(isFirst)) await new Promise((resolve) => setTimeout(resolve, 10));
+      child.kill('SIGINT');
+      const again = setInterval(() => child.kill('SIGINT'), 50);
+      await ended;
+      clearInterval(again);
+      assert.equal(child.signalCode, 'SIGINT');
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
   });
 
   it('a reader that goes away neither stops nor breaks it', async () => {

@@ -9,12 +9,18 @@ const STOPPING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export function onSignals(stop: () => void): () => void {
   let stopping = false;
   const handle = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(128 + constants.signals[signal]);
+    if (stopping) {
+      // exit() ends the threads, so that what only this process can undo is undone; it waits for one that is in a system
+      // call, for ever where a FIFO has no other end. A third signal is no longer caught, and ends that.
+      release();
+      process.exit(128 + constants.signals[signal]);
+    }
     stopping = true;
     stop();
   };
-  for (const signal of STOPPING) process.on(signal, handle);
-  return () => {
+  const release = (): void => {
     for (const signal of STOPPING) process.off(signal, handle);
   };
+  for (const signal of STOPPING) process.on(signal, handle);
+  return release;
 }
