@@ -719,7 +719,7 @@ describe('writing', () => {
   const noFull = existsSync('/dev/full') ? false : 'no /dev/full here';
   it('a full disk is reported with the file, and what was lost is counted', { skip: noFull }, () => {
     const ports = openPorts([`pcap:${join(CAPTURES, 'afs.pcap')}`, 'pcap:@out=/dev/full']);
-    const [from, to] = ports as [Port, Port];
+    const [from, to] = ports;
     const full = {
       name: 'PortError',
       port: 'pcap:@out=/dev/full',
@@ -790,7 +790,7 @@ describe('writing', () => {
 describe('after close', () => {
   it('rings read as empty, syncs do nothing, closing again is harmless', () => {
     const ports = openPorts([`pcap:${join(CAPTURES, 'afs.pcap')}`, `pcap:@out=${scratchPath()}`]);
-    const [from, to] = ports as [Port, Port];
+    const [from, to] = ports;
     from.rxsync();
     const ring = from.rx[0];
     assert.equal(ring.space, 601);

@@ -32,7 +32,7 @@ async function run(options: { queues: number; slots: number; mode: string; frame
     lab.veth(b, { name: 'b0' }, middle, { name: 'eth2' }, { queues });
     const name = (ns: Namespace, link: string, more: string) => `xdp:${link}@netns=${ns.name},${more}`;
     const own = `slots=${options.slots},mode=${options.mode}`;
-    const bridged = openPorts([name(middle, 'eth1', own), name(middle, 'eth2', own)]) as [Port, Port];
+    const bridged = openPorts([name(middle, 'eth1', own), name(middle, 'eth2', own)]);
     ports.push(...bridged);
     const far = 'slots=1024';
     ports.push(openPort(name(a, 'a0', far)), openPort(name(b, 'b0', far)));

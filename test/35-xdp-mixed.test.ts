@@ -19,7 +19,7 @@ describe('xdp and pipe', { skip: skipWithoutLab() }, () => {
         const [far, middle] = [lab.namespace('f'), lab.namespace('m')];
         lab.veth(far, { name: 'a0' }, middle, { name: 'eth1' });
         const pipe = `pipe:mixed-${process.pid}`;
-        const [eth1, near] = openPorts([`xdp:eth1@netns=${middle.name}`, `${pipe}{1@slots=2048`]) as [Port, Port];
+        const [eth1, near] = openPorts([`xdp:eth1@netns=${middle.name}`, `${pipe}{1@slots=2048`]);
         ports.push(eth1, near);
         // As a source it must not overrun eth1 in a turn, nor be overrun as a sink: 2,048 slots and as many in its fill ring.
         const a0 = openPort(`xdp:a0@netns=${far.name},slots=${direction === 'xdp to pipe' ? 512 : 4096}`);
