@@ -31,6 +31,19 @@ export class PortError extends Error {
   }
 }
 
+/** A port failed while frames flowed. */
+export class RunError<Ended = unknown> extends PortError {
+  constructor(
+    message: string,
+    port: string,
+    /** What had been counted until then; its `reason` is `failed`. */
+    readonly ended: Ended,
+    options: { code?: string; cause?: unknown } = {},
+  ) {
+    super(message, port, options);
+  }
+}
+
 /** `text` with line breaks and other control characters escaped, so that it takes one line of a terminal. */
 export function printable(text: string): string {
   return text.replace(

@@ -71,12 +71,15 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     return bridge.finished() ? 'ended' : undefined;
   };
 
-  const reason = spin(bridge, run, wait, look);
-
-  for (const deadline = now() + FLUSH_NS; !bridge.flush() && now() < deadline;) native.sleepNs(1000);
-  bridge.countUnsent();
-  readUsage();
-  return reason;
+  try {
+    const reason = spin(bridge, run, wait, look);
+    for (const deadline = now() + FLUSH_NS; !bridge.flush() && now() < deadline;) native.sleepNs(1000);
+    return reason;
+  } finally {
+    // Also when a port failed: what had been counted is to be told.
+    bridge.countUnsent();
+    readUsage();
+  }
 }
 
 /**

@@ -1,13 +1,11 @@
 import { inspect } from 'node:util';
-import { Worker } from 'node:worker_threads';
 import { DEFAULT_BURST } from './bridge.js';
 import { Control } from './control.js';
-import { deferred, type Deferred } from './deferred.js';
-import { PortError, UsageError } from './errors.js';
-import type { EndReason } from './loop.js';
+import { UsageError } from './errors.js';
 import { parsePortSpec } from './portspec.js';
 import { WAIT_MODES, type WaitMode } from './wait.js';
-import type { WorkerJob, WorkerMessage } from './worker.js';
+import { startThread, type Running } from './thread.js';
+import type { Ended, Opened, PortCounters, WorkerJob } from './worker.js';
 
 /** What startBridge() may be told; every field has the default of the `bridge` tool. */
 export interface StartOptions {
@@ -35,31 +33,12 @@ export interface StartOptions {
   onSay?: (sentence: string) => void;
 }
 
-/** What was opened. */
-export type Opened = Omit<Extract<WorkerMessage, { type: 'open' }>, 'type'>;
-
-export interface Ended {
-  reason: EndReason;
-  /** Each port's own statistics, in the order in which they were opened. */
-  stats: Record<string, number>[];
-  /** What was wrong with a source when it ended, such as a truncated capture file; a sentence each. */
-  problems: string[];
-}
-
 /** A bridge that runs in a thread of its own. */
-export interface RunningBridge {
+export interface RunningBridge extends Omit<Running<Opened, PortCounters[], Ended>, 'report'> {
   /** Counters, readable at any time while the thread runs and after. */
   readonly control: Control;
-  /** The ports are open. Rejects with UsageError or PortError. */
-  readonly opened: Promise<Opened>;
-  /** Links are awaited and frames flow. */
-  readonly running: Promise<undefined>;
-  /** The bridge ended by itself or because stop() was called. Rejects when it failed. */
-  readonly ended: Promise<Ended>;
   /** Each port's own statistics now. Resolves with the final ones when the bridge ends meanwhile. */
-  stats(): Promise<Record<string, number>[]>;
-  /** Sends what is in the tx rings, closes the ports and ends. */
-  stop(): void;
+  stats(): Promise<PortCounters[]>;
 }
 
 /** What a number may be, by the option's name: the least, and whether it must be whole. */
@@ -99,8 +78,7 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
   for (const name of names) parsePortSpec(name);
   checkOptions(options);
   const control = new Control();
-  const job: WorkerJob = {
-    shared: control.shared,
+  const job: Omit<WorkerJob, 'shared'> = {
     names,
     loop: options.loop ?? false,
     burst: options.burst ?? DEFAULT_BURST,
@@ -113,64 +91,13 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
     seconds: options.seconds ?? 0,
     cpu: options.cpu ?? -1,
   };
-  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: job, name: 'forward' });
-  const opened = deferred<Opened>();
-  const running = deferred<undefined>();
-  const ended = deferred<Ended>();
-  let asked: Deferred<Record<string, number>[]>[] = [];
-
-  const answer = (stats: Record<string, number>[]): void => {
-    for (const question of asked) question.resolve(stats);
-    asked = [];
-  };
-  const fail = (error: Error): void => {
-    for (const promise of [opened, running, ended, ...asked]) promise.reject(error);
-    asked = [];
-  };
-  worker.on('message', (message: WorkerMessage) => {
-    switch (message.type) {
-      case 'open':
-        opened.resolve(message);
-        break;
-      case 'running':
-        running.resolve(undefined);
-        break;
-      case 'say':
-        options.onSay?.(message.sentence);
-        break;
-      case 'stats':
-        answer(message.stats);
-        break;
-      case 'end':
-        ended.resolve(message);
-        answer(message.stats);
-        break;
-      case 'fail':
-        fail(
-          message.usage
-            ? new UsageError(message.message)
-            : new PortError(message.message, message.port, message.code === undefined ? {} : { code: message.code }),
-        );
-    }
-  });
-  worker.on('error', fail);
-  worker.on('exit', (code) => {
-    fail(new Error(`the forwarding thread ended with code ${code}`)); // after 'end' or 'fail' this finds all settled
-  });
-
-  return {
+  const { report, ...thread } = startThread<Opened, PortCounters[], Ended>({
+    url: new URL('./worker.js', import.meta.url),
+    name: 'forward',
+    job,
     control,
-    opened: opened.promise,
-    running: running.promise,
-    ended: ended.promise,
-    stats() {
-      const question = deferred<Record<string, number>[]>();
-      asked.push(question);
-      control.askReport();
-      return Promise.race([question.promise, ended.promise.then(({ stats }) => stats)]);
-    },
-    stop() {
-      control.stop();
-    },
-  };
+    onSay: (sentence) => options.onSay?.(sentence),
+    last: ({ stats }) => stats,
+  });
+  return { ...thread, control, stats: report };
 }

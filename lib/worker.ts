@@ -1,15 +1,15 @@
 /** The forwarding thread: opens the ports, waits for their links, runs the loop, and tells the main thread. */
-import { parentPort, workerData } from 'node:worker_threads';
-import { cpus } from 'node:os';
+import { workerData } from 'node:worker_threads';
 import { endpoints } from './auto.js';
 import { Bridge, hostSide, nicSide } from './bridge.js';
 import { Control } from './control.js';
 import { UsageError } from './errors.js';
 import { runLoop, type EndReason } from './loop.js';
-import { native, now } from './native.js';
 import { openPorts } from './open.js';
 import type { Port } from './port.js';
 import { portInfo, type PortInfo } from './portinfo.js';
+import { Failed, pin, serve, waitForLinks } from './serve.js';
+import type { ThreadMessage } from './thread.js';
 import type { WaitMode } from './wait.js';
 
 /** What the main thread asks for; plain data. */
@@ -43,49 +43,23 @@ export interface DirectionInfo {
   rings: [number, number][];
 }
 
-export type WorkerMessage =
-  | {
-      type: 'open';
-      ports: PortInfo[];
-      /** Why frames are copied; undefined: every pair of rings exchanges buffers. */
-      whyCopy: string | undefined;
-      directions: DirectionInfo[];
-    }
-  | { type: 'running' }
-  | { type: 'say'; sentence: string }
-  | { type: 'stats'; stats: Record<string, number>[] }
-  | { type: 'end'; reason: EndReason; stats: Record<string, number>[]; problems: string[] }
-  | { type: 'fail'; usage: boolean; message: string; port: string; code?: string };
-
-/** Links take up to this long to come up after a NIC entered netmap mode; upstream's tools wait as long. */
-const LINK_WAIT_S = 4;
-
-function waitForLinks(ports: readonly Port[], job: WorkerJob, control: Control): void {
-  const linked = ports.filter((port) => port.hasLink);
-  const seconds = job.linkWait ?? LINK_WAIT_S;
-  const deadline = now() + seconds * 1e9;
-  const down = linked.filter((port) => !port.linkUp()).map(({ name }) => name);
-  if (down.length > 0 && seconds > 0)
-    send({ type: 'say', sentence: `waiting up to ${seconds} s for the link of ${down.join(' and ')}` });
-  while (!control.stopping && now() < deadline && linked.some((port) => !port.linkUp())) native.sleepNs(10e6);
-  for (const port of linked) {
-    if (!port.linkUp())
-      send({ type: 'say', sentence: `${port.name}: the link is down; forwarding starts all the same` });
-  }
+/** What was opened. */
+export interface Opened {
+  ports: PortInfo[];
+  /** Why frames are copied; undefined: every pair of rings exchanges buffers. */
+  whyCopy: string | undefined;
+  directions: DirectionInfo[];
 }
 
-function send(message: WorkerMessage): void {
-  parentPort!.postMessage(message);
-}
+/** A port's own statistics, by name. */
+export type PortCounters = Record<string, number>;
 
-function pin(cpu: number): void {
-  try {
-    native.pin(cpu);
-  } catch (error) {
-    throw new UsageError(
-      `no thread can run on CPU ${cpu}: ${(error as Error).message}; this machine has ${cpus().length}, numbered from 0`,
-    );
-  }
+export interface Ended {
+  reason: EndReason | 'failed';
+  /** Each port's own statistics, in the order in which they were opened. */
+  stats: PortCounters[];
+  /** What was wrong with a source when it ended, such as a truncated capture file; a sentence each. */
+  problems: string[];
 }
 
 /** Closes every port, whatever closing one of them throws. */
@@ -96,6 +70,15 @@ function closeAll(ports: readonly Port[]): void {
     first.close();
   } finally {
     closeAll(rest);
+  }
+}
+
+/** Statistics of a port that may be what failed. */
+function countersLeft(port: Port): PortCounters {
+  try {
+    return port.stats();
+  } catch {
+    return {};
   }
 }
 
@@ -111,13 +94,24 @@ function flows({ a, b, pairs }: Bridge, ports: readonly Port[]): DirectionInfo[]
     }));
 }
 
-function work(job: WorkerJob): void {
-  if (job.cpu >= 0) pin(job.cpu);
+function work(
+  job: WorkerJob,
+  post: (message: ThreadMessage<Opened, PortCounters[], Ended>) => void,
+): Ended | Failed<Ended> {
+  pin(job.cpu);
   const control = new Control(job.shared);
+  const say = (sentence: string): void => {
+    post({ type: 'say', sentence });
+  };
   const { specs, says } = endpoints(job.names, job.loop);
-  for (const sentence of says) send({ type: 'say', sentence });
+  says.forEach(say);
   const ports = openPorts(specs, { promisc: job.promisc });
-  let end: WorkerMessage;
+  const counters = (): PortCounters[] => ports.map((port) => port.stats());
+  const ended = (reason: Ended['reason'], stats: PortCounters[]): Ended => ({
+    reason,
+    stats,
+    problems: ports.flatMap((port) => port.problem?.() ?? []),
+  });
   try {
     const [a, b] = ports as [Port, Port | undefined];
     let other = nicSide(b ?? a);
@@ -135,35 +129,30 @@ function work(job: WorkerJob): void {
       frames: job.frames,
       counters: control.counters,
     });
-    const stats = (): Record<string, number>[] => ports.map((port) => port.stats());
     const directions = flows(bridge, ports);
     if (directions.length === 0)
       throw new UsageError(
         `nothing can flow between ${ports.map(({ name }) => name).join(' and ')}: no side receives what the other can send`,
       );
-    send({ type: 'open', ports: ports.map(portInfo), whyCopy: bridge.whyCopy, directions });
-    waitForLinks(ports, job, control);
-    send({ type: 'running' });
-    const reason = runLoop(bridge, control, {
-      wait: job.wait,
-      ns: job.seconds * 1e9,
-      say: (sentence) => {
-        send({ type: 'say', sentence });
-      },
-      report: () => {
-        send({ type: 'stats', stats: stats() });
-      },
-    });
-    end = { type: 'end', reason, stats: stats(), problems: ports.flatMap((port) => port.problem?.() ?? []) };
+    post({ type: 'open', opened: { ports: ports.map(portInfo), whyCopy: bridge.whyCopy, directions } });
+    waitForLinks(ports, job.linkWait, control, say);
+    post({ type: 'running' });
+    try {
+      const reason = runLoop(bridge, control, {
+        wait: job.wait,
+        ns: job.seconds * 1e9,
+        say,
+        report: () => {
+          post({ type: 'report', report: counters() });
+        },
+      });
+      return ended(reason, counters());
+    } catch (error) {
+      return new Failed(error, ended('failed', ports.map(countersLeft)));
+    }
   } finally {
     closeAll(ports);
   }
-  send(end); // only now: closing can still fail
 }
 
-try {
-  work(workerData as WorkerJob);
-} catch (error) {
-  const { message, code, port = '' } = error as Error & { code?: string; port?: string };
-  send({ type: 'fail', usage: error instanceof UsageError, message, port, ...(code === undefined ? {} : { code }) });
-}
+serve((post) => work(workerData as WorkerJob, post));

@@ -1,6 +1,8 @@
 import { LATEST_NS, STARTED_NS, type Control } from '../control.js';
 import { now } from '../native.js';
-import { startBridge, type Opened } from '../run.js';
+import { RunError } from '../errors.js';
+import { startBridge } from '../run.js';
+import type { Ended, Opened } from '../worker.js';
 import type { BridgeCommand } from './bridge-options.js';
 import { every } from './every.js';
 import { EXIT } from './fail.js';
@@ -42,8 +44,13 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
         if (!stopped()) interval.print(stats, output);
       });
     }
-    const { reason, stats, problems } = await bridge.ended;
+    const ended = await bridge.ended.catch((error: unknown) => {
+      if (error instanceof RunError) return error as RunError<Ended>;
+      throw error;
+    });
     stopStats();
+    // A bridge that failed has forwarded all the same.
+    const { reason, stats, problems } = ended instanceof RunError ? ended.ended : ended;
     const { counters, run } = bridge.control;
     const seconds = (run[LATEST_NS] - run[STARTED_NS]) / 1e9;
     const zero = new Float64Array(counters[0].length);
@@ -54,6 +61,7 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
     output.text(summaryText(seconds, flows, ports, command.verbose));
     output.json({ type: 'summary', reason, seconds, directions: flows, ports, problems });
     for (const problem of problems) output.error(`bridge: ${problem}\n`);
+    if (ended instanceof RunError) throw ended;
     return problems.length > 0 ? EXIT.failed : EXIT.ok;
   } finally {
     stopStats();

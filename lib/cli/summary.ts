@@ -1,8 +1,7 @@
 /** What `bridge` prints: what was opened, rates while it runs, and what became of every frame. */
 import { NOT_FORWARDED } from '../counters.js';
 import type { PortInfo } from '../portinfo.js';
-import type { DirectionInfo } from '../worker.js';
-import type { Opened } from '../run.js';
+import type { DirectionInfo, Opened } from '../worker.js';
 import { formatTime } from '../units.js';
 import type { Traffic } from './traffic.js';
 
