@@ -177,6 +177,14 @@ describe('multiple-loss-ratio search', () => {
     assert.equal((await runSearch(searchSteps(options()), device(6e6))).generatorLimited, false);
   });
 
+  it('finds no load carried where the generator sends nothing, however low the load', async () => {
+    const silent: Device = () => ({ offered: 0, lost: 0 });
+    const result = await runSearch(searchSteps({ ...options(ndrPdrGoals(1)), minLoad: 0.1 }), silent);
+    assert.equal(result.generatorLimited, true);
+    for (const { lower, conditionalThroughput } of result.goals)
+      assert.deepEqual([lower, conditionalThroughput], [undefined, 0]);
+  });
+
   it('terminates, with ordered bounds, whatever the device answers', () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 4 }), (seed, repeats) => {
@@ -209,7 +217,8 @@ describe('loss ratio of a trial', () => {
     assert.equal(lossRatio(request, { offered: 10_000, lost: 50 }), 0.005);
     assert.equal(lossRatio(request, { offered: 9_990, lost: 0 }), 0);
     assert.equal(lossRatio(request, { offered: 9_000, lost: 500 }), 1 - 0.85);
-    assert.equal(lossRatio({ load: 0.01, seconds: 1 }, { offered: 0, lost: 0 }), 0);
+    // What was never offered was never carried.
+    assert.equal(lossRatio({ load: 0.01, seconds: 1 }, { offered: 0, lost: 0 }), 1);
   });
 });
 

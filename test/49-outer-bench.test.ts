@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { CommandLine } from '../lib/cli/options.js';
 import { COUNTERS } from '../lib/counters.js';
 import { forwarder } from '../lib/forward.js';
+import { findThroughput } from '../lib/measure/cli-throughput.js';
 import { BENCH_OPTIONS, openBench } from '../lib/measure/open-bench.js';
 import { openPorts } from '../lib/open.js';
 
@@ -76,8 +77,9 @@ describe('a generator and a sink with ports of their own', () => {
     const device = lossyDevice(name, 10);
     const { bench } = await open('--tx', `${name}{0`, '--rx', `${name}{1`);
     try {
-      const trial = await bench.run({ size: 64, load: 2000, seconds: 0.2, frames: 400 });
-      assert.equal(trial.offered, 400);
+      // One frame went first, to see that the device forwards.
+      const trial = await bench.run({ size: 64, load: 2000, seconds: 0.2, frames: 399 });
+      assert.equal(trial.offered, 399);
       assert.equal(trial.lost, 40);
       assert.equal(device.taken(), 40);
       assert.equal(trial.threadNs, undefined);
@@ -92,6 +94,36 @@ describe('a generator and a sink with ports of their own', () => {
     const { bench } = await open('--tx', `${name}{0`, '--rx', `${name}}0`);
     await assert.rejects(bench.run({ size: 4_000_000, load: 1, seconds: 0.1 }), /too large for UDP/);
     await bench.close();
+  });
+
+  it('a device that forwards nothing is told at once, and everything is let go', async () => {
+    const name = pipe();
+    const ports = ['--tx', `${name}{0`, '--rx', `${name}{1`];
+    for (let again = 0; again < 2; again++)
+      await assert.rejects(open(...ports), {
+        name: 'PortError',
+        message: new RegExp(`none of the first 5 frames sent at ${name}{0 came to ${name}{1`),
+      });
+    // They wait in the pipe for whoever opens its other end.
+    const [far] = openPorts([`${name}}0`]);
+    far.rxsync();
+    assert.equal(far.rx[0].space, 10);
+    far.rx[0].advance(10);
+    far.close();
+  });
+
+  it('trials too short for a link to carry a frame are refused', async () => {
+    const name = pipe();
+    const { bench } = await open('--tx', `${name}{0`, '--rx', `${name}}0`);
+    try {
+      // 1,518 bytes at 10 Mbit/s: 813 frames a second.
+      await assert.rejects(findThroughput(bench, 1518, { seconds: 0.001, trials: 1, width: 0.1 }), {
+        name: 'UsageError',
+        message: /1518 bytes: in 0\.001 s.*larger --seconds/,
+      });
+    } finally {
+      await bench.close();
+    }
   });
 
   it('wrong ports are refused by name', async () => {

@@ -7,6 +7,7 @@ import { busyCores, coresText, cpuMetrics } from './cpu.js';
 import { Emitter, helped, numberColumns } from './emit.js';
 import { formatNumber } from './format.js';
 import {
+  firstSeconds,
   lossRatio,
   ndrPdrGoals,
   runSearch,
@@ -61,14 +62,21 @@ export interface Throughput {
   trials: BenchTrial[];
 }
 
-/** Searches a bench for NDR and PDR at one frame size. */
+/** Searches a bench for NDR and PDR at one frame size. @throws UsageError when the trials are too short for the link */
 export async function findThroughput(bench: Bench, size: number, options: ThroughputOptions): Promise<Throughput> {
   const { seconds, trials: repeats, width, onTrial } = options;
   const goals = repeats === 1 ? ndrPdrGoals(seconds, width) : steadyGoals(seconds, repeats, width);
   const maxLoad = bench.maxLoad(size);
+  // The shortest trial still offers a frame in each direction.
+  const minLoad = Math.max(maxLoad * LEAST_SHARE, bench.directions / firstSeconds(seconds));
+  if (minLoad >= maxLoad)
+    throw new UsageError(
+      `${size} bytes: in ${firstSeconds(seconds)} s, the shortest trial, this link carries no more than one frame; ` +
+        'write a larger --seconds',
+    );
   const trials: { load: number; asked: number; ratio: number; trial: BenchTrial }[] = [];
   let trialSeconds = 0;
-  const search = await runSearch(searchSteps({ goals, minLoad: maxLoad * LEAST_SHARE, maxLoad }), async (request) => {
+  const search = await runSearch(searchSteps({ goals, minLoad, maxLoad }), async (request) => {
     onTrial?.({ ...request, trialSeconds });
     const trial = await bench.run({ size, ...request });
     trialSeconds += request.seconds;

@@ -83,7 +83,15 @@ const { name, wait } = workerData as EndJob;
 try {
   const port = openPort(name);
   const deadline = now() + LINK_WAIT_NS;
-  while (port.hasLink && !port.linkUp() && now() < deadline) native.sleepNs(10e6);
+  while (port.hasLink && !port.linkUp()) {
+    if (now() >= deadline)
+      throw new PortError(
+        `${name}: the link did not come up within ${LINK_WAIT_NS / 1e9} s, and nothing can be measured without it; ` +
+          'see to the cable, and that the interfaces at both of its ends are up',
+        name,
+      );
+    native.sleepNs(10e6);
+  }
   parentPort!.on('message', (run: EndRun) => {
     try {
       if (run.kind === 'close') {

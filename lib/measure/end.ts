@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { Control } from '../control.js';
 import { deferred, type Deferred } from '../deferred.js';
@@ -28,6 +27,9 @@ export class End {
   #ended = deferred<GenReport>();
   #asked: Deferred<GenReport>[] = [];
   #control = new Control();
+  readonly #gone = deferred<undefined>();
+  /** Why there will be no more runs. */
+  #dead: Error | undefined;
 
   private constructor(
     readonly name: string,
@@ -39,10 +41,12 @@ export class End {
       this.#take(message);
     });
     this.#worker.on('error', (error) => {
-      this.#fail(error);
+      this.#dead = error;
     });
     this.#worker.on('exit', (code) => {
-      this.#fail(new Error(`the thread of ${name} ended with code ${code}`)); // after close() nobody waits
+      this.#dead ??= new PortError(`${name}: its thread ended with code ${code}`, name);
+      this.#fail(this.#dead); // after close() nobody waits
+      this.#gone.resolve(undefined);
     });
   }
 
@@ -62,6 +66,7 @@ export class End {
     const [running, ended] = [this.#running, this.#ended];
     const control = new Control();
     this.#control = control;
+    if (this.#dead !== undefined) this.#fail(this.#dead);
     this.#worker.postMessage({ ...run, shared: control.shared });
     return {
       running: running.promise,
@@ -81,9 +86,8 @@ export class End {
   /** Ends the run that is on, closes the port and ends the thread. */
   async close(): Promise<void> {
     this.#control.stop();
-    const gone = once(this.#worker, 'exit');
     this.#worker.postMessage({ kind: 'close' } satisfies EndRun);
-    await gone;
+    await this.#gone.promise;
   }
 
   #take(message: EndMessage): void {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BUSY_NS, SAMPLED_NS, SYSTEM_NS, USER_NS } from '../control.js';
 import { lineRate } from '../units.js';
 import { startBridge, type RunningBridge } from '../run.js';
+import { PortError } from '../errors.js';
 import type { Bench, BenchLoad, BenchTrial } from './bench.js';
 import { coreShares, readCores } from './cpu.js';
 import { End, type RunningEnd } from './end.js';
@@ -10,6 +11,8 @@ import type { Common } from './setup.js';
 /** Frames still on the way are waited for until none has come for so long, and for two seconds at most (RFC 2544 section 23). */
 const QUIET_MS = 200;
 const LONGEST_MS = 2000;
+/** Single frames that a device is given to show that it forwards at all. */
+const FIRST_FRAMES = 5;
 /** How often a sink is asked, ms. */
 const ASK_MS = 50;
 
@@ -46,22 +49,43 @@ export async function outerBench(setup: Common, ports: OuterPorts): Promise<Benc
       bridge = startBridge(device, { burst, copy, wait, oneWay: setup.oneWay, ...(cpu === undefined ? {} : { cpu }) });
       await bridge.running;
     }
-    let stream = 0;
+    // Frames that a device still holds from another run must not count in this one, either.
+    let stream = Math.floor(Math.random() * 0x10000);
+    const run = async (load: BenchLoad): Promise<BenchTrial> => {
+      stream = (stream + 1) & 0xffff;
+      const result = trial(load, stream, generator, sink, bridge, wait === 'busy');
+      // A bridge that ends takes the trial with it: it only ends when it fails.
+      const ended = bridge?.ended.then(() => result);
+      return Promise.race(ended === undefined ? [result] : [result, ended]);
+    };
+    await forwards(run, tx, rx);
     return {
       title: [tx, ...(device.length > 0 ? [device.join(' ⇄ ')] : ['device']), rx].join(' → '),
       directions: 1,
       maxLoad: (size) => lineRate(rate, size),
       cell: (size) => ({ size, tx, rx, ...(device.length > 0 ? { a: device[0], b: device[1], burst } : {}) }),
       close,
-      run(load) {
-        stream = (stream + 1) & 0xffff;
-        return trial(load, stream, generator, sink, bridge, wait === 'busy');
-      },
+      run,
     };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/**
+ * A device that forwards nothing would only be found out by a search that ends at the lowest load (RFC 2544 section 23
+ * begins a trial with frames that do not count, too).
+ * @throws PortError
+ */
+async function forwards(run: (load: BenchLoad) => Promise<BenchTrial>, tx: string, rx: string): Promise<void> {
+  for (let n = 0; n < FIRST_FRAMES; n++)
+    if ((await run({ size: 64, load: 1000, seconds: 1, frames: 1 })).forwarded > 0) return;
+  throw new PortError(
+    `none of the first ${FIRST_FRAMES} frames sent at ${tx} came to ${rx}; ` +
+      'see that the device between them is running, joins the two, and forwards broadcast frames',
+    rx,
+  );
 }
 
 async function trial(
@@ -73,43 +97,51 @@ async function trial(
   spins: boolean,
 ): Promise<BenchTrial> {
   const receiving = sink.start({ kind: 'receive', stream });
-  await receiving.running;
-  const cores = readCores();
-  const run = Float64Array.from(bridge?.control.run ?? []);
-  const most = frames ?? Math.round(load * seconds);
-  // A burst has all the time it needs; a trial that falls behind its schedule ends in time, with fewer frames offered.
-  const limit = frames === undefined ? seconds : 2 * seconds + 1;
-  const sending = generator.start({ kind: 'send', size, rate: load, frames: most, seconds: limit, stream });
-  const { sent, ns } = await sending.ended;
-  await settled(receiving, sent?.frames ?? 0);
-  const after = bridge?.control.run;
-  const coresEnd = readCores();
-  receiving.stop();
-  const { received } = await receiving.ended;
-  if (sent === undefined || received === undefined) throw new Error('a generator or sink without counts');
-  const forwarded = received.tagged - received.duplicates;
-  const length = ns / 1e9;
-  const spent = (position: number): number => (after === undefined ? 0 : after[position] - run[position]);
-  return {
-    seconds: length,
-    offered: sent.frames,
-    forwarded,
-    lost: Math.max(0, sent.frames - forwarded),
-    rate: forwarded / length,
-    duplicates: received.duplicates,
-    reordered: received.reordered,
-    corrupt: 0,
-    // More frames than were sent: somebody else uses this stream's number.
-    unexplained: Math.max(0, forwarded - sent.frames),
-    cores: coreShares(cores, coresEnd),
-    ...(bridge === undefined
-      ? {}
-      : {
-          threadNs: spent(USER_NS) + spent(SYSTEM_NS),
-          ...(spins && spent(SAMPLED_NS) > 0 ? { busyShare: spent(BUSY_NS) / spent(SAMPLED_NS) } : {}),
-        }),
-    latency: { histogram: received.latency, every: 1, unmatched: received.otherClock },
-  };
+  let sending: RunningEnd | undefined;
+  try {
+    await receiving.running;
+    const cores = readCores();
+    const run = Float64Array.from(bridge?.control.run ?? []);
+    const most = frames ?? Math.round(load * seconds);
+    // A burst has all the time it needs; a trial that falls behind its schedule ends in time, with fewer frames offered.
+    const limit = frames === undefined ? seconds : 2 * seconds + 1;
+    sending = generator.start({ kind: 'send', size, rate: load, frames: most, seconds: limit, stream });
+    const over = sending.ended;
+    // A sink only ends by itself when it fails.
+    const { sent, ns } = await Promise.race([over, receiving.ended.then(() => over)]);
+    await settled(receiving, sent?.frames ?? 0);
+    const after = bridge?.control.run;
+    const coresEnd = readCores();
+    receiving.stop();
+    const { received } = await receiving.ended;
+    if (sent === undefined || received === undefined) throw new Error('a generator or sink without counts');
+    const forwarded = received.tagged - received.duplicates;
+    const length = ns / 1e9;
+    const spent = (position: number): number => (after === undefined ? 0 : after[position] - run[position]);
+    return {
+      seconds: length,
+      offered: sent.frames,
+      forwarded,
+      lost: Math.max(0, sent.frames - forwarded),
+      rate: forwarded / length,
+      duplicates: received.duplicates,
+      reordered: received.reordered,
+      corrupt: 0,
+      // More frames than were sent: somebody else uses this stream's number.
+      unexplained: Math.max(0, forwarded - sent.frames),
+      cores: coreShares(cores, coresEnd),
+      ...(bridge === undefined
+        ? {}
+        : {
+            threadNs: spent(USER_NS) + spent(SYSTEM_NS),
+            ...(spins && spent(SAMPLED_NS) > 0 ? { busyShare: spent(BUSY_NS) / spent(SAMPLED_NS) } : {}),
+          }),
+      latency: { histogram: received.latency, every: 1, unmatched: received.otherClock },
+    };
+  } finally {
+    sending?.stop();
+    receiving.stop();
+  }
 }
 
 /** Until all of `expected` frames have come, or no more do. */

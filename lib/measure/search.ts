@@ -94,13 +94,15 @@ export function steadyGoals(finalSeconds: number, trials = 3, width = 0.005): Se
 
 /** The loss ratio to hold against a load: frames that a generator failed to offer count as lost beyond its tolerance. */
 export function lossRatio(request: TrialRequest, counts: TrialCounts): number {
+  if (counts.offered === 0) return 1;
   if (fellShort(request, counts)) return 1 - (counts.offered - counts.lost) / (request.load * request.seconds);
-  return counts.offered === 0 ? 0 : counts.lost / counts.offered;
+  return counts.lost / counts.offered;
 }
 
+/** A trial that offered nothing has tested nothing, however little was asked. */
 function fellShort(request: TrialRequest, counts: TrialCounts): boolean {
   const asked = request.load * request.seconds;
-  return counts.offered < Math.floor(asked * (1 - OFFER_TOLERANCE));
+  return counts.offered < Math.max(1, Math.floor(asked * (1 - OFFER_TOLERANCE)));
 }
 
 type Verdict = 'lower' | 'upper' | 'undecided';
@@ -279,6 +281,11 @@ function conditionalThroughput(evidence: Evidence, goal: SearchGoal, lower: numb
   return lower * (1 - ratio);
 }
 
+/** Length of the first trials where none is asked for, in seconds; `longest` is that of the longest final trial. */
+export function firstSeconds(longest: number): number {
+  return Math.min(longest, Math.max(0.1, longest / 30));
+}
+
 function checkOptions({ goals, minLoad, maxLoad }: SearchOptions): void {
   if (!(minLoad > 0 && minLoad < maxLoad && maxLoad < Infinity)) {
     throw new RangeError(
@@ -302,7 +309,7 @@ export function* searchSteps(options: SearchOptions): Generator<TrialRequest, Se
   checkOptions(options);
   const { goals, limitSeconds = Infinity } = options;
   const longest = Math.max(...goals.map((goal) => goal.finalSeconds));
-  const initialSeconds = options.initialSeconds ?? Math.max(0.1, longest / 30);
+  const initialSeconds = options.initialSeconds ?? firstSeconds(longest);
   const evidence = new Evidence();
   let hints: Bounds[] = goals.map(() => ({}));
   let complete = true;
