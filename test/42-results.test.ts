@@ -152,8 +152,8 @@ describe('result files', () => {
   });
 
   it('that cannot be opened are named with the remedy', () => {
-    assert.throws(() => readResults(join(folder, 'none.jsonl')), /none\.jsonl: no such file: name a result file/);
-    assert.throws(() => readResults(folder), /is a directory/);
+    assert.throws(() => readResults(join(folder, 'none.jsonl')), /none\.jsonl: no such file; name a result file/);
+    assert.throws(() => readResults(folder), /: a folder; name a result file/);
     assert.throws(() => appendResults(join(folder, 'no', 'x.jsonl'), [result()]), UsageError);
   });
 

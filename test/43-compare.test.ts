@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { runCompare } from '../lib/measure/cli-compare.js';
 import { compare, failures, type CompareResult } from '../lib/measure/compare.js';
 import { choose, differenceEffect, holm, mannWhitney, ratioEffect, smallestP } from '../lib/measure/rank.js';
-import { readResults, type Cell, type Result, type ResultLine } from '../lib/measure/results.js';
+import { appendResults, readResults, type Cell, type Result, type ResultLine } from '../lib/measure/results.js';
 import { normalStream } from './support/random.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'compare-'));
+after(() => {
+  rmSync(folder, { recursive: true });
+});
 
 const near = (value: number, expected: number, tolerance: number): void => {
   assert.ok(Math.abs(value - expected) <= tolerance, `${value} is not ${expected} ± ${tolerance}`);
@@ -209,7 +217,9 @@ describe('compare', () => {
     // T4 to T8.
     assert.ok(send.changeLower < 0 && send.changeUpper > 0);
     assert.ok(result.comparisons.every((one) => one.withinRuns));
-    assert.deepEqual(result.notices, ['samples direction=receive lro=off after on: only before']);
+    assert.deepEqual(result.notices, [
+      { about: 'only in BEFORE', cells: [{ kind: 'samples', cell: { direction: 'receive', lro: 'off after on' } }] },
+    ]);
   });
 
   it('finds the improvement by tx_abdicate (R3, T5 to T6)', () => {
@@ -251,7 +261,7 @@ describe('compare', () => {
     assert.deepEqual(verdict('p99_ns'), ['worse']);
     assert.deepEqual(verdict('loss'), ['worse']);
     const unknown = compare(lines(low, {}, {}, 'odd'), lines(high, {}, {}, 'odd'));
-    assert.match(unknown.notices[0], /no metric that can be judged/);
+    assert.match(unknown.notices[0].about, /no metric that can be judged/);
     const units = { odd: { unit: 'W', better: 'lower' } } as const;
     assert.deepEqual(verdicts(compare(lines(low, {}, { units }, 'odd'), lines(high, {}, { units }, 'odd'))), ['worse']);
   });
@@ -344,10 +354,78 @@ describe('measure compare', () => {
   it('prints a row a cell and how they were judged', () => {
     const { code, out } = run(...r3);
     assert.equal(code, 0);
-    assert.match(out, /lro=off +gbps Gbit\/s +9\.33 \(10\) +7\.61 \(10\) +−18\.9 % .* worse\n/);
-    assert.match(out, /corrected by Holm for 3 comparisons at 5 %/);
-    assert.match(out, /lro=off after on: only before/);
+    assert.match(out, /^In every row: samples\n\ncell +metric/);
+    assert.match(out, /\ndirection=receive lro=off +gbps \(Gbit\/s\) +9\.33 \(10\) +7\.61 \(10\) +−18\.9 % .* worse\n/);
+    assert.match(out, /judged at 5 %, corrected by Holm for 3 comparisons\./);
+    assert.match(out, /\nonly in BEFORE: samples direction=receive lro=off after on\n/);
     assert.match(out, /readings within one run/);
+  });
+
+  /** A result file of this test alone. */
+  function file(name: string, all: readonly ResultLine[]): string {
+    const path = join(folder, name);
+    rmSync(path, { force: true });
+    appendResults(
+      path,
+      all.map(({ result }) => result),
+    );
+    return path;
+  }
+  const four = [10, 10.1, 10.2, 10.3];
+  const ports = { a: 'sim:a@slots=1024', b: 'sim:b@slots=1024', burst: 1024 };
+  const sizes = (count: number, more: Cell): ResultLine[] =>
+    Array.from({ length: count }, (_, i) => lines(four, { size: 64 + i, ...more })).flat();
+
+  it('says the settings that all cells share once, above the table', () => {
+    const path = file('shared.jsonl', sizes(2, ports));
+    const { out } = run(path, path);
+    assert.match(out, /^In every row: matrix a=sim:a@slots=1024 b=sim:b@slots=1024 burst=1024\n/);
+    assert.equal(out.match(/slots=1024/g)?.length, 2);
+    assert.match(out, /\nsize=64 +mpps.*\nsize=65 +mpps/);
+  });
+
+  it('names a cell that stands alone above the table, and corrects nothing for it', () => {
+    const path = file('alone.jsonl', sizes(1, ports));
+    const { out } = run(path, path);
+    assert.match(out, /^In every row: matrix a=\S+ b=\S+ burst=1024 size=64\n\nmetric +before/);
+    assert.match(out, /p is of Mann–Whitney's rank test, judged at 5 %\.\n/);
+    assert.doesNotMatch(out, /Holm/);
+  });
+
+  it('says what is needed for a test instead of a correction where no cell can be tested', () => {
+    const path = file('few.jsonl', lines([1, 2, 3]));
+    const { out } = run(path, path);
+    // With 3 and 3 values the least p is 2/20, with 4 and 4 it is 2/70.
+    assert.match(out, /No cell has values enough for a rank test at 5 %: 4 on each side are the least\./);
+    assert.doesNotMatch(out, /Holm|p is of/);
+  });
+
+  it('counts the cells that only one file has, and names the first few', () => {
+    const { out } = run(file('many.jsonl', sizes(12, ports)), file('one.jsonl', sizes(1, ports)));
+    assert.match(
+      out,
+      /\nonly in BEFORE, 11 cells: matrix a=\S+ b=\S+ burst=1024: size=65; size=66; size=67; and 8 more\n$/,
+    );
+  });
+
+  it('says when there is nothing to compare, in what the files differ, and compares them all the same with --ignore', () => {
+    const [small, large] = [
+      file('small.jsonl', sizes(2, ports)),
+      file('large.jsonl', sizes(2, { ...ports, a: 'sim:a' })),
+    ];
+    const apart = run(small, large);
+    assert.match(apart.out, /nothing to compare: no cell is in both files\nthe files differ in a: --ignore a compares/);
+    const { out } = run('--ignore', 'a', small, large);
+    assert.match(out, /^In every row: matrix b=sim:b@slots=1024 burst=1024\n/);
+    assert.match(out, /size=65 +mpps +10\.15 \(4\) +10\.15 \(4\)/);
+    assert.throws(
+      () => run('--ignore', 'size', small, large),
+      /--ignore size: .*small\.jsonl:1 and .*:5 would be taken/,
+    );
+    assert.throws(
+      () => run('--ignore', 'slots', small, large),
+      /--ignore slots: no cell has this setting; there are size, a/,
+    );
   });
 
   it('exits with 1 when --fail-on finds a cell, 0 when it does not', () => {
@@ -364,22 +442,15 @@ describe('measure compare', () => {
     assert.equal(comparisons[0].verdict, 'worse');
   });
 
-  it('says when there is nothing to compare', () => {
-    assert.match(run(r3[0], 'test/data/r6-9.2.jsonl').out, /nothing to compare/);
-  });
-
-  it('exits with 2 and the remedy on wrong usage', () => {
+  it('names what was written wrong, and the remedy', () => {
     assert.equal(run('-h').code, 0);
     for (const [args, message] of [
-      [[r3[0]], /1 files given: name two/],
-      [['--fail-on', '5', ...r3], /--fail-on: percentage '5' has no unit/],
-      [['--alpha', '0%', ...r3], /--alpha 0%: must be above 0%/],
-      [['--speed', ...r3], /Unknown option '--speed'/],
-      [['none.jsonl', r3[1]], /none\.jsonl: no such file/],
-    ] as const) {
-      const { code, err } = run(...args);
-      assert.equal(code, 2);
-      assert.match(err, message);
-    }
+      [[r3[0]], /1 files given; name two/],
+      [['--fail-on', '5', ...r3], /option --fail-on: percentage '5' has no unit/],
+      [['--alpha', '0%', ...r3], /option --alpha: '0%': expected more than 0%/],
+      [['--speed', ...r3], /unknown option --speed/],
+      [['none.jsonl', r3[1]], /none\.jsonl: no such file; name a result file/],
+    ] as const)
+      assert.throws(() => run(...args), { name: 'UsageError', message });
   });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -69,34 +69,10 @@ describe('measure report --html', () => {
     for (const section of page.split('<section ').slice(1, -1)) assert.match(section, /<table>/);
   });
 
-  it('names file and line of every number, and the numbers are those of that line', () => {
-    const lines = new Map(readResults(results).lines.map(({ file, line, result }) => [`${file}:${line}`, result]));
-    const seen = new Set<string>();
-    for (const cells of rowsOf(page)) {
-      const source = cells.at(-1);
-      if (source === undefined || source.includes('→')) continue;
-      const result = lines.get(source);
-      assert.ok(result, `${source} is a line of the file`);
-      seen.add(source);
-      for (const value of Object.values(result.cell)) assert.ok(cells.includes(String(value)));
-    }
-    assert.equal(seen.size, lines.size);
-    const first = rowsOf(page).find((cells) => cells.at(-1) === `${results}:1` && cells.length === 6)!;
-    const { cell, metrics } = readResults(results).lines[0].result;
-    assert.deepEqual(first, [
-      String(cell.size),
-      String(cell.slots),
-      '0',
-      formatNumber(metrics.mpps, 6),
-      formatNumber(metrics.loss, 6),
-      `${results}:1`,
-    ]);
-  });
-
   it('gives shares of the line rate', () => {
     // 14.8810 Mpps is the line rate at 64 bytes; the row of line 1 shows its Mpps as a share of that.
     const [mpps] = readResults(results).lines.map(({ result }) => result.metrics.mpps);
-    const row = rowsOf(page).find((cells) => cells.at(-1) === `${results}:1` && cells[3] === '14.881')!;
+    const row = rowsOf(page).find((cells) => cells.at(-1) === 'after.jsonl:1' && cells[3] === '14.881')!;
     assert.ok(Math.abs(Number(row[4]) - (100 * mpps) / 14.880952) < 0.01, row.join(' '));
   });
 
@@ -109,15 +85,18 @@ describe('measure report --html', () => {
     });
     appendResults(file, [at(false, 14.880952), at(true, 14.880952)]);
     const page = run('--html', '-', file).out;
-    const shares = rowsOf(page).filter((cells) => cells.length === 6 && cells[3] !== '14.881');
-    assert.deepEqual(shares, [['64', 'false', '0', '29.762', '50', `${file}:1`]]);
+    assert.match(page, /In every row: size=64 repeat=0</);
+    assert.deepEqual(rowsOf(page).slice(-2), [
+      ['false', '29.762', '50', 'both.jsonl:1'],
+      ['true', '14.881', '100', 'both.jsonl:2'],
+    ]);
     assert.match(page, /line rate, 10 Gbit\/s both ways/);
     assert.match(page, /line rate, 10 Gbit\/s</);
   });
 
   it('names both lines behind a comparison, and tells what has too few repeats for an interval', () => {
     const compared = rowsOf(page).filter((cells) => cells.at(-1)?.includes('→'));
-    assert.match(compared[0].at(-1)!, /before\.jsonl:1-8 → .*after\.jsonl:1-8$/);
+    assert.equal(compared[0].at(-1), 'before.jsonl:1-8 → after.jsonl:1-8');
     assert.match(compared[0].join(' '), /✗ worse/);
     assert.match(page, /the table alone has the cell/);
   });
@@ -133,7 +112,7 @@ describe('measure report in other forms', () => {
     const { code, out } = run('--markdown', results);
     assert.equal(code, 0);
     assert.match(out, /^# Measurements\n/);
-    assert.match(out, /\| 64 \| 1024 \| 0 \| [\d.]+ \| [\d.]+ \| .*after\.jsonl:1 \|/);
+    assert.match(out, /\| 64 \| 1024 \| 0 \| [\d.]+ \| [\d.]+ \| after\.jsonl:1 \|/);
     for (const table of out
       .trim()
       .split('\n\n')
@@ -193,27 +172,95 @@ describe('measure report in other forms', () => {
         const { code, out } = run('--html', '-', '--before', file, file);
         assert.equal(code, 0);
         assert.equal(/.{60}(?:NaN|undefined|Infinity)/.exec(out)?.[0], undefined);
-        for (let i = 1; i <= lines.length; i++) assert.ok(out.includes(`${file}:${i}<`), `line ${i} is on the page`);
+        for (let i = 1; i <= lines.length; i++) assert.ok(out.includes(`any.jsonl:${i}<`), `line ${i} is on the page`);
       }),
       { numRuns: 100, endOnFailure: true },
     );
   });
 
-  it('exits with 2 and the remedy on wrong usage', () => {
+  it('names what was written wrong, and the remedy', () => {
     assert.equal(run('-h').code, 0);
     const empty = join(folder, 'empty.jsonl');
     writeFileSync(empty, '');
     for (const [args, message] of [
       [[], /no result file given/],
-      [[results], /no form of report given: add --html FILE, --markdown or --svg FOLDER/],
+      [[results], /no form of report given; add --html FILE, --markdown or --svg FOLDER/],
       [['--markdown', empty], /empty\.jsonl: no result in there/],
-      [['--html', join(folder, 'no', 'x.html'), results], /cannot write there/],
-      [['--svg', results, results], /cannot make that folder/],
-    ] as const) {
-      const { code, err } = run(...args);
-      assert.equal(code, 2);
-      assert.match(err, message);
+      [['--html', join(folder, 'no', 'x.html'), results], /x\.html: there is no folder .*no; make it/],
+      [['--html', folder, results], /: a folder; name a file in it/],
+      [['--svg', results, results], /there is a file of that name; name a folder/],
+      [['--markdown', '--before', 'none', results], /none: no such file; name a result file/],
+    ] as const)
+      assert.throws(() => run(...args), { name: 'UsageError', message });
+  });
+});
+
+describe('tables of a report', () => {
+  const ports = { a: 'sim:a@slots=4096,buf=2112', b: 'sim:b@slots=4096,buf=2112', oneWay: true };
+  const forward = (size: number, mpps: number): Result => ({
+    ...demoResults(1)[0],
+    cell: { size, ...ports },
+    metrics: { mpps, lost_frames: 0 },
+  });
+  const page = (name: string, ...lines: Result[]): string => {
+    const file = join(folder, name);
+    rmSync(file, { force: true });
+    appendResults(file, lines);
+    return run('--markdown', file).out;
+  };
+
+  it('say once above them what is the same in every row: settings, and what came out', () => {
+    const out = page('same.jsonl', forward(64, 7), forward(128, 6));
+    assert.match(
+      out,
+      /\n\nIn every row: a=sim:a@slots=4096,buf=2112 b=sim:b@slots=4096,buf=2112 oneWay=true repeat=0 lost_frames=0\n\n\| size \| mpps \| source \|\n.*\n\| 64 \| 7 \| same\.jsonl:1 \|\n\| 128 \| 6 \| same\.jsonl:2 \|\n/,
+    );
+    assert.equal(out.match(/slots=4096/g)?.length, 2 * 2);
+  });
+
+  it('keep one setting, and what came out, where there is one row', () => {
+    assert.match(
+      page('one.jsonl', forward(64, 7)),
+      /In every row: a=\S+ b=\S+ oneWay=true repeat=0\n\n\| size \| mpps \| lost_frames \| source \|\n.*\n\| 64 \| 7 \| 0 \| one\.jsonl:1 \|/,
+    );
+  });
+
+  it('name files in full where their last parts are the same', () => {
+    const [one, two] = ['x', 'y'].map((sub) => join(folder, sub));
+    for (const sub of [one, two]) {
+      mkdirSync(sub);
+      appendResults(join(sub, 'same.jsonl'), [forward(64, 7)]);
     }
+    const { out } = run('--markdown', join(one, 'same.jsonl'), join(two, 'same.jsonl'));
+    for (const sub of [one, two]) assert.ok(out.includes(`| ${join(sub, 'same.jsonl')}:1 |`), out);
+  });
+
+  it('leave what all plots of a figure share out of their names', () => {
+    const file = join(folder, 'same.jsonl');
+    const { out } = run('--html', '-', file);
+    assert.doesNotMatch(out, /<text[^>]*>forwarded, /);
+    assert.match(out, /<text[^>]*>forwarded</);
+  });
+});
+
+describe('measure report says what it wrote', () => {
+  it('the file, the results read, lines that were skipped', () => {
+    const page = join(folder, 'told.html');
+    const cut = join(folder, 'cut.jsonl');
+    writeFileSync(cut, `${readFileSync(results, 'utf8')}{"v":1,"ki`);
+    const many = readResults(results).lines.length;
+    assert.equal(run('--html', page, results).err, `${page}: a page of 7 plots from ${many} results\n`);
+    assert.match(
+      run('--html', page, '--before', before, cut).err,
+      new RegExp(
+        `:${many + 1}: the last line is damaged .*\n.*told\\.html: a page of 8 plots from ${many} results and ${many} earlier ones; 1 damaged line skipped\n$`,
+      ),
+    );
+    assert.equal(
+      run('--svg', join(folder, 'told'), results).err,
+      `${join(folder, 'told')}: 7 plots from ${many} results\n`,
+    );
+    assert.equal(run('--html', '-', results).err, '');
   });
 });
 

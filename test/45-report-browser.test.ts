@@ -86,7 +86,8 @@ describe('the report in a browser', { skip }, () => {
   const [before, results, page] = ['before.jsonl', 'after.jsonl', 'page.html'].map((name) => join(folder, name));
   appendResults(before, demoResults(1));
   appendResults(results, demoResults(2, 0.97));
-  assert.equal(runReport(['--html', page, '--before', before, results]), 0);
+  const quiet = { out: () => undefined, err: () => undefined };
+  assert.equal(runReport(['--html', page, '--before', before, results], quiet), 0);
 
   it('says nothing on the console, and would be heard if it did', () => {
     assert.deepEqual(open(page, 1400, 'light').console, []);

@@ -15,6 +15,7 @@ import { planRuns } from '../lib/measure/matrix-plan.js';
 import { readOutput, ReadingError } from '../lib/measure/matrix-read.js';
 import { journalFile, runMatrix } from '../lib/measure/matrix.js';
 import { cellKey, readResults } from '../lib/measure/results.js';
+import { DEFAULT_PORTS } from '../lib/measure/setup.js';
 import { native } from '../lib/native.js';
 import { Lab, skipWithoutLab, type Namespace } from './lab/lab.js';
 import { says } from './lab/traffic.js';
@@ -514,7 +515,14 @@ describe('matrix files', () => {
   it('that are missing are named with the remedy', async () => {
     const { code, err } = await matrix([join(folder, 'none.json')]);
     assert.equal(code, 2);
-    assert.match(err, /none\.json: cannot be read: .*; name a matrix file/);
+    assert.match(err, /none\.json: no such file; name a matrix file/);
+  });
+
+  it('without ports measure what measure itself does: the same ports', () => {
+    const plain = JSON.stringify({ name: 'n', axes: { size: [64] }, cell: { trial: {} } });
+    const [{ run }] = planRuns(parseMatrix(plain, 'm.json'), 1);
+    const bare = (name: string): string => name.replace(/,?size=64/, '');
+    assert.deepEqual('trial' in run && run.trial.options.names.map(bare), DEFAULT_PORTS);
   });
 
   it('of docs/matrix can be run as they are', () => {

@@ -1,13 +1,12 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { formatTime, parseCountWithin, parsePercent } from '../units.js';
-import { benchRemarks, type Bench, type BenchTrial } from './bench.js';
+import type { Bench, BenchTrial } from './bench.js';
 import { burstSteps, type BurstResult } from './burst.js';
-import type { Output } from './cli.js';
+import { helped, type Output } from './cli.js';
 import { findThroughput } from './cli-throughput.js';
-import { Emitter, helped, numberColumns } from './emit.js';
-import { parseSeconds } from './setup.js';
-import { BENCH_OPTIONS, openBench } from './open-bench.js';
+import { BENCH_OPTIONS, onBench } from './open-bench.js';
+import { parseSeconds, placeOf } from './setup.js';
 
 const OPTIONS = {
   ...BENCH_OPTIONS,
@@ -53,6 +52,16 @@ export async function findBurst(
   return { ...step.value, benchTrials };
 }
 
+const HEADS = [
+  'size\nbytes',
+  'average\nframes',
+  'least',
+  'most',
+  'standard\ndeviation',
+  'lasts at\nline rate',
+  'corrected\nbuffer time',
+];
+
 /** Runs `measure burst`. Returns the exit code. */
 export async function runBurst(args: string[], io: Output): Promise<number> {
   const line = new CommandLine(OPTIONS, args);
@@ -60,25 +69,9 @@ export async function runBurst(args: string[], io: Output): Promise<number> {
   const seconds = line.read('seconds', parseSeconds) ?? 2;
   const repeats = line.read('trials', (text) => parseCountWithin(text, 1, 1000)) ?? 5;
   const width = line.read('width', parseWidth) ?? 0.001;
-  const { setup, bench } = await openBench(line);
-  try {
-    const emitter = new Emitter(
-      setup,
-      io,
-      numberColumns(
-        'size\nbytes',
-        'average\nframes',
-        'least',
-        'most',
-        'standard\ndeviation',
-        'lasts at\nline rate',
-        'corrected\nbuffer time',
-      ),
-    );
-    emitter.say(
-      `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, bursts up to ${seconds} s at line rate, ${repeats} ${repeats === 1 ? 'search' : 'searches'} a size\n\n`,
-    );
-    const all: BenchTrial[] = [];
+  const searches = repeats === 1 ? '1 search' : `${repeats} searches`;
+  const about = `bursts up to ${seconds} s at line rate, ${searches} a size`;
+  return onBench(line, io, { about, heads: HEADS }, async ({ setup, bench, emitter, trials }) => {
     for (const size of setup.sizes) {
       const longest: number[] = [];
       let whole = true;
@@ -92,7 +85,7 @@ export async function runBurst(args: string[], io: Output): Promise<number> {
         });
         longest.push(found.longest);
         whole &&= found.shortestLossy === undefined;
-        all.push(...found.benchTrials);
+        trials.push(...found.benchTrials);
       }
       const rate = bench.maxLoad(size) / bench.directions;
       const average = longest.reduce((sum, frames) => sum + frames) / repeats;
@@ -106,8 +99,8 @@ export async function runBurst(args: string[], io: Output): Promise<number> {
         const { ndr } = await findThroughput(bench, size, { seconds, trials: 1, width: 0.005 });
         correctedNs = impliedNs * (1 - ndr.conditionalThroughput / bench.maxLoad(size));
       }
-      const least = Math.min(...longest);
-      const most = Math.max(...longest);
+      const [least, most] = [Math.min(...longest), Math.max(...longest)];
+      const averageText = `${whole ? '≥ ' : ''}${Math.round(average)}`;
       emitter.add(
         {
           kind: 'burst',
@@ -129,20 +122,18 @@ export async function runBurst(args: string[], io: Output): Promise<number> {
         },
         [
           String(size),
-          `${whole ? '≥ ' : ''}${Math.round(average)}`,
+          averageText,
           String(least),
           String(most),
           spread.toFixed(1),
           formatTime(impliedNs),
           correctedNs === undefined ? '–' : formatTime(correctedNs),
         ],
+        `${placeOf(size, setup)}: longest burst ${averageText} frames, ${formatTime(impliedNs)}`,
       );
     }
-    emitter.end(benchRemarks(all));
-    return all.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
-  } finally {
-    await bench.close();
-  }
+    return [];
+  });
 }
 
 function parseWidth(text: string): number {

@@ -1,9 +1,9 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { formatRate, formatTime, lineRate, parseShare, WIRE_OVERHEAD_BYTES } from '../units.js';
-import type { Output } from './cli.js';
+import { helped, type Output } from './cli.js';
 import { cpuMetrics } from './cpu.js';
-import { Emitter, helped, numberColumns } from './emit.js';
-import { parseSeconds, readSetup, SETUP_OPTIONS, setupCell, trialOptions } from './setup.js';
+import { Emitter, numberColumns } from './emit.js';
+import { parseSeconds, placeOf, readSetup, SETUP_OPTIONS, setupCell, trialOptions } from './setup.js';
 import { runTrial, type TrialResult } from './trial.js';
 
 const OPTIONS = {
@@ -125,7 +125,7 @@ export async function runForward(args: string[], io: Output): Promise<number> {
   );
   const rows: Row[] = [];
   for (const size of setup.sizes) {
-    emitter.progress(`${size} bytes: ${rows.length + 1} of ${setup.sizes.length} …`);
+    emitter.progress(`${placeOf(size, setup)} …`);
     const trial = await runTrial({
       ...trialOptions(setup, size),
       seconds,
@@ -136,6 +136,7 @@ export async function runForward(args: string[], io: Output): Promise<number> {
     emitter.add(
       { kind: 'forward', cell: setupCell(setup, size), metrics: metricsOf(row, trial), cores: trial.cores },
       cells(row),
+      `${placeOf(size, setup)}: ${row.forwardedMpps.toFixed(3)} Mpps forwarded, ${row.lost} frames lost`,
     );
   }
   emitter.end(remarks(rows, setup.rate, Math.min(...setup.specs.map((spec) => spec.slots))));

@@ -1,15 +1,13 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { formatTime, parseCountWithin, parsePercent } from '../units.js';
-import { benchRemarks, type BenchTrial } from './bench.js';
-import type { Output } from './cli.js';
+import { helped, type Output } from './cli.js';
 import { findThroughput } from './cli-throughput.js';
 import { clockCost } from './clock.js';
 import { cpuMetrics } from './cpu.js';
-import { Emitter, helped, numberColumns } from './emit.js';
 import { Histogram } from './histogram.js';
-import { parseSeconds } from './setup.js';
-import { BENCH_OPTIONS, openBench } from './open-bench.js';
+import { BENCH_OPTIONS, onBench } from './open-bench.js';
+import { parseSeconds, placeOf } from './setup.js';
 
 const OPTIONS = {
   ...BENCH_OPTIONS,
@@ -51,6 +49,20 @@ export function latencyMetrics(histogram: Histogram): Record<string, number> {
   };
 }
 
+const HEADS = [
+  'size\nbytes',
+  'load\nMpps',
+  'of line\nrate',
+  'min',
+  'median',
+  'p99',
+  'p99.9',
+  'p99.99',
+  'max',
+  'frames\ntimed',
+  'lost\nframes',
+];
+
 /** Runs `measure latency`. Returns the exit code. */
 export async function runLatency(args: string[], io: Output): Promise<number> {
   const line = new CommandLine(OPTIONS, args);
@@ -59,32 +71,13 @@ export async function runLatency(args: string[], io: Output): Promise<number> {
   const of = line.word('of', ['ndr', 'line']) ?? 'ndr';
   const seconds = line.read('seconds', parseSeconds) ?? 2;
   const every = line.read('every', parseEvery) ?? 64;
-  const { setup, bench } = await openBench(line);
-  try {
+  const whole = of === 'ndr' ? 'throughput' : 'line rate';
+  const about = `${100 * share} % of the ${whole}, ${seconds} s a size, one frame of ${every} timed`;
+  let without = 0;
+  const code = await onBench(line, io, { about, heads: HEADS }, async ({ setup, bench, emitter, trials }) => {
     const clock = clockCost();
-    const emitter = new Emitter(
-      setup,
-      io,
-      numberColumns(
-        'size\nbytes',
-        'load\nMpps',
-        'of line\nrate',
-        'min',
-        'median',
-        'p99',
-        'p99.9',
-        'p99.99',
-        'max',
-        'frames\ntimed',
-        'lost\nframes',
-      ),
-    );
-    const whole = of === 'ndr' ? 'throughput' : 'line rate';
-    emitter.say(
-      `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, ${100 * share} % of the ${whole}, ${seconds} s a size, one frame of ${every} timed\n\n`,
-    );
-    const trials: BenchTrial[] = [];
     for (const size of setup.sizes) {
+      const place = placeOf(size, setup);
       const maxLoad = bench.maxLoad(size);
       let full = maxLoad;
       if (of === 'ndr') {
@@ -93,23 +86,25 @@ export async function runLatency(args: string[], io: Output): Promise<number> {
           trials: 1,
           width: 0.01,
           onTrial: ({ load }) => {
-            emitter.progress(`${size} bytes: looking for the throughput, ${(load / 1e6).toFixed(3)} Mpps`);
+            emitter.progress(`${place}: looking for the throughput, ${(load / 1e6).toFixed(3)} Mpps`);
           },
         });
         full = ndr.lower ?? 0;
         if (full === 0) {
+          without++;
           emitter.progress('');
-          io.err(`${size} bytes: even the lowest load lost frames, so there is no throughput to take a share of\n`);
+          io.err(`${place}: even the lowest load lost frames, so there is no throughput to take a share of\n`);
           continue;
         }
       }
-      emitter.progress(`${size} bytes: ${((full * share) / 1e6).toFixed(3)} Mpps for ${seconds} s`);
+      emitter.progress(`${place}: ${((full * share) / 1e6).toFixed(3)} Mpps for ${seconds} s`);
       const trial = await bench.run({ size, load: full * share, seconds, latencyEvery: every });
       trials.push(trial);
       const { latency } = trial;
       if (latency === undefined) throw new Error(`${bench.title}: a trial without latencies`);
       const histogram = Histogram.fromJSON(latency.histogram);
       const metrics = latencyMetrics(histogram);
+      const timeText = (name: string): string => (name in metrics ? formatTime(metrics[name]) : '–');
       emitter.add(
         {
           kind: 'latency',
@@ -128,23 +123,19 @@ export async function runLatency(args: string[], io: Output): Promise<number> {
           String(size),
           ((full * share) / 1e6).toFixed(3),
           `${((100 * full * share) / maxLoad).toFixed(1)} %`,
-          ...['min_ns', ...PERCENTILES.map(([name]) => name), 'max_ns'].map((name) =>
-            name in metrics ? formatTime(metrics[name]) : '–',
-          ),
+          ...['min_ns', ...PERCENTILES.map(([name]) => name), 'max_ns'].map(timeText),
           String(histogram.count),
           String(trial.lost),
         ],
+        `${place}: median ${timeText('p50_ns')}, p99.9 ${timeText('p999_ns')}, max ${timeText('max_ns')}`,
       );
     }
-    emitter.end([
+    return [
       `Percentiles are within ${(100 * Histogram.relativeError).toFixed(2)} % of the exact ones. Reading the clock costs ${clock.toFixed(0)} ns here; ` +
         'the simulated links read it once a sync, not once a frame.',
-      ...benchRemarks(trials),
-    ]);
-    return trials.length < setup.sizes.length || trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
-  } finally {
-    await bench.close();
-  }
+    ];
+  });
+  return without > 0 ? 1 : code;
 }
 
 function parseLoad(text: string): number {

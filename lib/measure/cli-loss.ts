@@ -1,13 +1,12 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parsePercent } from '../units.js';
-import { benchRemarks, frameNs, type BenchTrial } from './bench.js';
-import type { Output } from './cli.js';
+import { frameNs } from './bench.js';
+import { helped, type Output } from './cli.js';
 import { cpuMetrics } from './cpu.js';
-import { Emitter, helped, numberColumns } from './emit.js';
 import { formatShare } from './format.js';
-import { parseSeconds } from './setup.js';
-import { BENCH_OPTIONS, openBench } from './open-bench.js';
+import { BENCH_OPTIONS, onBench } from './open-bench.js';
+import { parseSeconds, placeOf } from './setup.js';
 
 const OPTIONS = {
   ...BENCH_OPTIONS,
@@ -30,25 +29,21 @@ export function lossLoads(step: number): number[] {
   return loads.filter((load) => load > 0);
 }
 
+const HEADS = ['size\nbytes', 'load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'];
+
 /** Runs `measure loss`. Returns the exit code. */
 export async function runLoss(args: string[], io: Output): Promise<number> {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, LOSS_HELP)) return 0;
   const step = line.read('steps', parseStep) ?? 0.1;
   const seconds = line.read('seconds', parseSeconds) ?? 2;
-  const { setup, bench } = await openBench(line);
-  try {
-    const emitter = new Emitter(
-      setup,
-      io,
-      numberColumns('size\nbytes', 'load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'),
-    );
-    emitter.say(`${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, ${seconds} s a load\n\n`);
-    const trials: BenchTrial[] = [];
+  return onBench(line, io, { about: `${seconds} s a load`, heads: HEADS }, async (run) => {
+    const { setup, bench, emitter, trials } = run;
     for (const size of setup.sizes) {
       let lossless = 0;
       for (const load of lossLoads(step)) {
-        emitter.progress(`${size} bytes: ${100 * load} % of line rate`);
+        const place = `${placeOf(size, setup)} at ${(100 * load).toFixed(1)} % of line rate`;
+        emitter.progress(place);
         const trial = await bench.run({ size, load: load * bench.maxLoad(size), seconds });
         trials.push(trial);
         const loss = trial.offered === 0 ? 0 : trial.lost / trial.offered;
@@ -76,16 +71,14 @@ export async function runLoss(args: string[], io: Output): Promise<number> {
             String(trial.lost),
             formatShare(loss),
           ],
+          `${place}: ${formatShare(loss)} lost`,
         );
         lossless = trial.lost === 0 ? lossless + 1 : 0;
         if (lossless === 2) break;
       }
     }
-    emitter.end(benchRemarks(trials));
-    return trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
-  } finally {
-    await bench.close();
-  }
+    return [];
+  });
 }
 
 function parseStep(text: string): number {

@@ -1,14 +1,14 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parseCountWithin } from '../units.js';
-import type { Output } from './cli.js';
-import { helped } from './emit.js';
+import { helped, type Output } from './cli.js';
+import { readText } from './files.js';
 import { formatNumber, textTable } from './format.js';
 import { commandText } from './matrix-command.js';
-import { readMatrix, type Matrix } from './matrix-file.js';
+import { MATRIX_FILE, readMatrix, type Matrix } from './matrix-file.js';
 import type { RunPlan } from './matrix-plan.js';
 import { remaining, restoreMatrix, RestoreError, runMatrix, type MatrixEvent, type MatrixSummary } from './matrix.js';
-import { metricOf, primaryMetric } from './metrics.js';
+import { metricHead, metricOf, primaryMetric } from './metrics.js';
 import { median } from './rank.js';
 import { readResults, type Result } from './results.js';
 
@@ -112,10 +112,8 @@ class Progress {
 
 const runText = (run: RunPlan): string => `${run.key} #${run.repeat + 1}`;
 
-function metricText(name: string, value: number): string {
-  const { unit } = metricOf(name);
-  const told = unit === '' || name.toLowerCase().endsWith(unit.toLowerCase());
-  return `${name} ${formatNumber(value)}${told ? '' : ` ${unit}`}`;
+function resultText(metric: string, { metrics, units }: Result): string {
+  return `${metricHead(metric, metricOf(metric, units))} ${formatNumber(metrics[metric])}`;
 }
 
 /** The metric that a result is judged by, else its first. */
@@ -141,7 +139,7 @@ function show(io: Output, options: Options, progress: Progress): (event: MatrixE
       return;
     }
     const metric = shownMetric(event.result);
-    const said = metric === undefined ? 'done' : metricText(metric, event.result.metrics[metric]);
+    const said = metric === undefined ? 'done' : resultText(metric, event.result);
     (options.json ? io.err : io.out)(`${head}: ${said}${left}\n`);
     if (options.json) io.out(`${JSON.stringify(event.result)}\n`);
   };
@@ -156,7 +154,7 @@ function summaryTable(out: string): string {
     const key = Object.entries(result.cell)
       .map(([axis, value]) => `${axis}=${value}`)
       .join(' ');
-    const one = byCell.get(key) ?? { metric, values: [] };
+    const one = byCell.get(key) ?? { metric: metricHead(metric, metricOf(metric, result.units)), values: [] };
     one.values.push(result.metrics[metric]);
     byCell.set(key, one);
   }
@@ -271,7 +269,10 @@ export async function runMatrixCommand(args: string[], io: Output): Promise<numb
   const options = readOptions(line);
   try {
     if (options.mode === 'restore') {
-      io.out(`${(await restoreMatrix(options.out)) ?? 'nothing is applied: there is nothing to put back'}\n`);
+      const restored = await restoreMatrix(options.out);
+      // A name that was mistyped must not sound as if all were well.
+      if (restored === undefined) readText(options.file, MATRIX_FILE);
+      io.out(`${restored ?? 'nothing is applied: there is nothing to put back'}\n`);
       return 0;
     }
     const matrix = readMatrix(options.file);

@@ -1,11 +1,10 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
-import { parseCountWithin, parsePercent } from '../units.js';
-import { UsageError } from '../errors.js';
-import { benchRemarks, frameNs, type Bench, type BenchTrial } from './bench.js';
-import type { Output } from './cli.js';
+import { parseCountWithin } from '../units.js';
+import { frameNs, type Bench, type BenchTrial } from './bench.js';
+import { helped, parsePart, type Output } from './cli.js';
 import { busyCores, coresText, cpuMetrics } from './cpu.js';
-import { Emitter, helped, numberColumns } from './emit.js';
 import { formatNumber } from './format.js';
+import { BENCH_OPTIONS, onBench } from './open-bench.js';
 import {
   firstSeconds,
   lossRatio,
@@ -16,8 +15,7 @@ import {
   type GoalResult,
   type SearchResult,
 } from './search.js';
-import { parseSeconds } from './setup.js';
-import { BENCH_OPTIONS, openBench } from './open-bench.js';
+import { parseSeconds, placeOf } from './setup.js';
 
 const OPTIONS = {
   ...BENCH_OPTIONS,
@@ -120,82 +118,71 @@ function goalText({ lower, upper, conditionalThroughput }: GoalResult): string {
   return `${(conditionalThroughput / 1e6).toFixed(3)} [${bound(lower)}, ${bound(upper)}]`;
 }
 
+const HEADS = [
+  'size\nbytes',
+  'NDR\nMpps [lower, upper]',
+  '% of\nline rate',
+  'PDR\nMpps [lower, upper]',
+  '% of\nline rate',
+  'trial-\nseconds',
+  'busy\n%',
+  'ns a\nframe',
+  'CPUs\nbusy',
+];
+
 /** Runs `measure throughput`. Returns the exit code. */
 export async function runThroughput(args: string[], io: Output): Promise<number> {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, THROUGHPUT_HELP)) return 0;
   const seconds = line.read('seconds', parseSeconds) ?? 2;
   const repeats = line.read('trials', (text) => parseCountWithin(text, 1, 1000)) ?? 1;
-  const width = line.read('width', parseWidth) ?? 0.005;
-  const { setup, bench } = await openBench(line);
-  try {
-    const emitter = new Emitter(
-      setup,
-      io,
-      numberColumns(
-        'size\nbytes',
-        'NDR\nMpps [lower, upper]',
-        '% of\nline rate',
-        'PDR\nMpps [lower, upper]',
-        '% of\nline rate',
-        'trial-\nseconds',
-        'busy\n%',
-        'ns a\nframe',
-        'CPUs\nbusy',
-      ),
-    );
-    const decided = repeats === 1 ? '' : `, majority of ${repeats}`;
-    emitter.say(
-      `${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, final trials of ${seconds} s${decided}\n\n`,
-    );
+  const width = line.read('width', parsePart) ?? 0.005;
+  const about = `final trials of ${seconds} s${repeats === 1 ? '' : `, majority of ${repeats}`}`;
+  return onBench(line, io, { about, heads: HEADS }, async ({ setup, bench, emitter, trials }) => {
     const remarks: string[] = [];
-    const all: BenchTrial[] = [];
     for (const size of setup.sizes) {
       const found = await findThroughput(bench, size, {
         seconds,
         trials: repeats,
         width,
         onTrial: ({ load, seconds: length, trialSeconds }) => {
-          const place = `${setup.sizes.indexOf(size) + 1} of ${setup.sizes.length}`;
           const trial = `${(load / 1e6).toFixed(3)} Mpps for ${formatNumber(length, 3)} s`;
-          emitter.progress(`${size} bytes (${place}): ${trial}, ${formatNumber(trialSeconds, 3)} trial-seconds so far`);
+          emitter.progress(`${placeOf(size, setup)}: ${trial}, ${formatNumber(trialSeconds, 3)} trial-seconds so far`);
         },
       });
+      trials.push(...found.trials);
       const { ndr, pdr, search, atNdr } = found;
-      const metrics = metricsOf(found);
       const share = ({ conditionalThroughput }: GoalResult): string =>
         ((100 * conditionalThroughput) / bench.maxLoad(size)).toFixed(1);
-      const cell = bench.cell(size);
-      emitter.add({ kind: 'throughput', cell, metrics, ...(atNdr === undefined ? {} : { cores: atNdr.cores }) }, [
-        String(size),
-        goalText(ndr),
-        share(ndr),
-        goalText(pdr),
-        share(pdr),
-        search.trialSeconds.toFixed(1),
-        atNdr?.busyShare === undefined ? '–' : (100 * atNdr.busyShare).toFixed(0),
-        shown(atNdr && frameNs(atNdr)),
-        shown(atNdr && busyCores(atNdr.cores)),
-      ]);
-      all.push(...found.trials);
+      emitter.add(
+        {
+          kind: 'throughput',
+          cell: bench.cell(size),
+          metrics: metricsOf(found),
+          ...(atNdr === undefined ? {} : { cores: atNdr.cores }),
+        },
+        [
+          String(size),
+          goalText(ndr),
+          share(ndr),
+          goalText(pdr),
+          share(pdr),
+          search.trialSeconds.toFixed(1),
+          atNdr?.busyShare === undefined ? '–' : (100 * atNdr.busyShare).toFixed(0),
+          shown(atNdr && frameNs(atNdr)),
+          shown(atNdr && busyCores(atNdr.cores)),
+        ],
+        `${placeOf(size, setup)}: NDR ${goalText(ndr)} Mpps, PDR ${goalText(pdr)} Mpps`,
+      );
       if (atNdr !== undefined && atNdr.cores.length > 0)
         remarks.push(`${size} bytes at NDR, the whole machine: ${coresText(atNdr.cores)}`);
       if (search.generatorLimited)
         remarks.push(`${size} bytes: the generator, not what was measured, may have been the limit.`);
     }
-    emitter.end([remarks.join('\n'), ...benchRemarks(all)].filter((text) => text !== ''));
-    return all.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
-  } finally {
-    await bench.close();
-  }
+    return remarks.length === 0 ? [] : [remarks.join('\n')];
+  });
 }
 
 function shown(value: number | undefined): string {
   return value === undefined ? '–' : formatNumber(value, 3);
-}
-
-function parseWidth(text: string): number {
-  const width = parsePercent(text);
-  if (width > 0 && width < 1) return width;
-  throw new UsageError(`'${text}': expected more than 0% and less than 100%, such as 0.5%`);
 }

@@ -1,3 +1,5 @@
+/** What the subcommands of measure have in common, whatever they do. */
+import type { CommandLine } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parsePercent } from '../units.js';
 
@@ -7,29 +9,15 @@ export interface Output {
   err: (text: string) => void;
 }
 
-export const terminal: Output = {
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
-};
-
-/** Runs a command and turns what the user got wrong into a message and exit code 2. Other errors pass through. */
-export function withUsage(command: string, io: Output, body: () => number): number {
-  try {
-    return body();
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? '';
-    if (!(error instanceof UsageError) && !code.startsWith('ERR_PARSE_ARGS_')) throw error;
-    io.err(`${command}: ${(error as Error).message}\nTry ${command} -h\n`);
-    return 2;
-  }
+/** Whether the help was asked for: then it is printed. */
+export function helped(line: CommandLine<'help'>, io: Output, help: string): boolean {
+  if (line.has('help')) io.out(help);
+  return line.has('help');
 }
 
-/** A percentage given to an option: "5%" is 0.05. Throws UsageError naming the option. */
-export function percentOption(option: string, text: string): number {
-  try {
-    return parsePercent(text);
-  } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(`${option}: ${error.message}`);
-    throw error;
-  }
+/** A share of which neither nothing nor all makes sense. @throws UsageError */
+export function parsePart(text: string): number {
+  const part = parsePercent(text);
+  if (part > 0 && part < 1) return part;
+  throw new UsageError(`'${text}': expected more than 0% and less than 100%, such as 0.5%`);
 }

@@ -1,6 +1,18 @@
-import { formatChange, formatDifference, formatShare } from './format.js';
+import { UsageError } from '../errors.js';
+import { commonSettings, without } from './cells.js';
+import { formatShare } from './format.js';
 import { metricOf, primaryMetric, type Metric } from './metrics.js';
-import { differenceEffect, holm, mannWhitney, mean, median, ratioEffect, smallestP, type Effect } from './rank.js';
+import {
+  differenceEffect,
+  fewestValues,
+  holm,
+  mannWhitney,
+  mean,
+  median,
+  ratioEffect,
+  smallestP,
+  type Effect,
+} from './rank.js';
 import { cellKey, type Cell, type ResultKind, type ResultLine } from './results.js';
 
 export type Verdict = 'better' | 'worse' | 'no difference shown' | 'too few repeats' | 'too noisy to tell';
@@ -8,6 +20,8 @@ export type Verdict = 'better' | 'worse' | 'no difference shown' | 'too few repe
 export interface CompareOptions {
   /** Metrics to judge. Default: of each cell the one that its kind is about (docs/results.md). */
   metrics?: readonly string[];
+  /** Settings that cells are not told apart by, such as the one that was changed between the files. */
+  ignore?: readonly string[];
   /** Chance of calling any difference where there is none, over all cells together. Default 0.05. */
   alpha?: number;
   /** An interval (or a spread, where there are too few repeats for one) wider than this share is too noisy. Default 0.5. */
@@ -46,10 +60,17 @@ export interface Comparison {
   reason?: string;
 }
 
+/** Cells that were not compared, and why: only one side has them, or their metric cannot be judged. */
+export interface Notice {
+  about: string;
+  cells: Pick<Comparison, 'kind' | 'cell'>[];
+}
+
 export interface CompareResult {
   comparisons: Comparison[];
-  /** Cells that only one side has, and metrics that cannot be judged: ready to print. */
-  notices: string[];
+  notices: Notice[];
+  /** Settings that have one value in all of before and another in all of after. */
+  apart: string[];
   alpha: number;
   noise: number;
   /** How many comparisons the correction is for. */
@@ -61,15 +82,27 @@ const FEW_RUNS = 4;
 
 type Judged = Omit<Comparison, 'corrected' | 'verdict' | 'reason'>;
 
-const name = (kind: ResultKind, cell: Cell): string => `${kind} ${cellKey(cell)}`.trim();
+interface Cells {
+  kind: ResultKind;
+  cell: Cell;
+  lines: ResultLine[];
+}
 
-function byCell(lines: readonly ResultLine[]): Map<string, ResultLine[]> {
-  const cells = new Map<string, ResultLine[]>();
+function byCell(lines: readonly ResultLine[], ignore: readonly string[]): Map<string, Cells> {
+  const cells = new Map<string, Cells>();
   for (const line of lines) {
-    const key = name(line.result.kind, line.result.cell);
+    const { kind, cell: whole } = line.result;
+    const cell = without(whole, ignore);
+    const key = `${kind} ${cellKey(cell)}`;
     const same = cells.get(key);
-    if (same) same.push(line);
-    else cells.set(key, [line]);
+    if (!same) cells.set(key, { kind, cell, lines: [line] });
+    else if (cellKey(whole) === cellKey(same.lines[0].result.cell)) same.lines.push(line);
+    else {
+      const [file, other] = [line, same.lines[0]].map((one) => `${one.file}:${one.line}`);
+      throw new UsageError(
+        `--ignore ${ignore.join()}: ${other} and ${file} would be taken for repeats of one cell; leave out fewer`,
+      );
+    }
   }
   return cells;
 }
@@ -101,12 +134,11 @@ function valuesOf(before: ResultLine[], after: ResultLine[], metric: string): [S
   return [one(runs[0]), one(runs[1]), false];
 }
 
-function judge(before: ResultLine[], after: ResultLine[], metric: string, alpha: number): Judged | undefined {
-  const sides = valuesOf(before, after, metric);
+function judge({ kind, cell, lines }: Cells, after: ResultLine[], metric: string, alpha: number): Judged | undefined {
+  const sides = valuesOf(lines, after, metric);
   if (!sides) return undefined;
   const [was, is, withinRuns] = sides;
-  const { kind, cell, units } = before[0].result;
-  const about = metricOf(metric, units);
+  const about = metricOf(metric, lines[0].result.units);
   const negative = [...was.values, ...is.values].some((value) => value < 0);
   const scale = negative ? 'difference' : (about.scale ?? 'ratio');
   const effect = (scale === 'ratio' ? ratioEffect : differenceEffect)(was.values, is.values, alpha);
@@ -155,7 +187,7 @@ function decide(
   if (attainable > alpha) {
     const widest = Math.max(spread(before, about.matters), spread(after, about.matters));
     if (widest > noise) return ['too noisy to tell', `values of one side are ${formatShare(widest)} apart`];
-    return ['too few repeats', `${n} and ${m}: repeat each at least 4 times`];
+    return ['too few repeats', `${n} and ${m}: repeat each at least ${fewestValues(alpha)} times`];
   }
   if (corrected <= alpha) {
     // The ranks decide the direction: with many ties the estimate can be no change at all.
@@ -163,8 +195,7 @@ function decide(
     return [up === (about.better === 'higher') ? 'better' : 'worse'];
   }
   if (p <= alpha && attainable * family > alpha) {
-    let enough = 4;
-    while (smallestP(enough, enough) * family > alpha) enough++;
+    const enough = fewestValues(alpha / family);
     return [
       'too few repeats',
       `to show a difference among ${family} comparisons, repeat each at least ${enough} times`,
@@ -185,32 +216,41 @@ export function compare(
   after: readonly ResultLine[],
   options: CompareOptions = {},
 ): CompareResult {
-  const { alpha = 0.05, noise = 0.5 } = options;
-  const [left, right] = [byCell(before), byCell(after)];
-  const notices: string[] = [];
+  const { alpha = 0.05, noise = 0.5, ignore = [] } = options;
+  const axes = new Set([...before, ...after].flatMap(({ result }) => Object.keys(result.cell)));
+  const unknown = ignore.find((axis) => !axes.has(axis));
+  if (unknown !== undefined)
+    throw new UsageError(`--ignore ${unknown}: no cell has this setting; there are ${[...axes].join(', ')}`);
+  const [left, right] = [byCell(before, ignore), byCell(after, ignore)];
+  const notices = new Map<string, Notice>();
+  const tell = (about: string, { kind, cell }: Cells): void => {
+    const notice = notices.get(about) ?? { about, cells: [] };
+    notice.cells.push({ kind, cell });
+    notices.set(about, notice);
+  };
   const judged: Judged[] = [];
   for (const [key, was] of left) {
     const is = right.get(key);
     if (!is) {
-      notices.push(`${key}: only before`);
+      tell('only in BEFORE', was);
       continue;
     }
-    const primary = primaryMetric(was[0].result);
+    const [{ result }] = was.lines;
+    const primary = primaryMetric(result);
     const metrics = options.metrics ?? (primary === undefined ? [] : [primary]);
-    if (metrics.length === 0) notices.push(`${key}: has no metric that can be judged; name one that has a direction`);
+    if (metrics.length === 0)
+      tell('no metric that can be judged ("units" in a result can tell which way is good)', was);
     for (const metric of metrics) {
-      if (metricOf(metric, was[0].result.units).better === undefined) {
-        notices.push(
-          `${key}: ${metric} is not judged: which way is good is not known ("units" in the result can tell)`,
-        );
+      if (metricOf(metric, result.units).better === undefined) {
+        tell(`${metric} is not judged, for which way is good is not known ("units" in a result can tell)`, was);
         continue;
       }
-      const comparison = judge(was, is, metric, alpha);
+      const comparison = judge(was, is.lines, metric, alpha);
       if (comparison) judged.push(comparison);
-      else notices.push(`${key}: ${metric} is not on both sides`);
+      else tell(`${metric} is not on both sides`, was);
     }
   }
-  for (const key of right.keys()) if (!left.has(key)) notices.push(`${key}: only after`);
+  for (const [key, is] of right) if (!left.has(key)) tell('only in AFTER', is);
 
   // Comparisons that could not come out significant whatever was measured take no share of alpha from the others.
   const able = judged.filter((one) => smallestP(one.before.values.length, one.after.values.length) <= alpha);
@@ -221,20 +261,15 @@ export function compare(
     const [verdict, reason] = decide(one, p, { alpha, noise, family });
     return { ...one, corrected: p, verdict, ...(reason !== undefined && { reason }) };
   });
-  return { comparisons, notices, alpha, noise, family };
+  return { comparisons, notices: [...notices.values()], apart: apart(left, right), alpha, noise, family };
+}
+
+function apart(...sides: Map<string, Cells>[]): string[] {
+  const [was, is] = sides.map((side) => commonSettings([...side.values()].map(({ cell }) => cell)));
+  return Object.keys(was).filter((axis) => Object.hasOwn(is, axis) && was[axis] !== is[axis]);
 }
 
 /** The comparisons that are worse by at least `threshold` (0.05 is 5 %): what `--fail-on` makes of a result. */
 export function failures(result: CompareResult, threshold: number): Comparison[] {
   return result.comparisons.filter(({ verdict, change }) => verdict === 'worse' && Math.abs(change) >= threshold);
-}
-
-/** The change and its interval, in percent or, for metrics compared by difference, in their own unit. */
-export function changeText({ scale, effect, change, changeLower, changeUpper }: Comparison): [string, string] {
-  const [share, lower, upper] =
-    scale === 'ratio'
-      ? [change, changeLower, changeUpper].map(formatChange)
-      : [effect.estimate, effect.lower, effect.upper].map(formatDifference);
-  // Too few values for any interval leave it without ends.
-  return [share, Number.isFinite(changeLower) && Number.isFinite(changeUpper) ? `${lower} to ${upper}` : 'none'];
 }

@@ -1,4 +1,3 @@
-import type { CommandLine } from '../cli/options.js';
 import { table, type Column } from '../table.js';
 import type { Output } from './cli.js';
 import { appendResults, RESULT_VERSION, type Result } from './results.js';
@@ -15,7 +14,14 @@ export class Emitter {
     readonly to: Pick<Common, 'format' | 'out' | 'rate'>,
     readonly io: Output,
     readonly columns: readonly Column[],
-  ) {}
+  ) {
+    // A file that cannot be written is told before anything is measured, not after.
+    if (to.out !== undefined) this.#tell(appendResults(to.out, []));
+  }
+
+  #tell(notice: string | undefined): void {
+    if (notice !== undefined) this.io.err(`${notice}\n`);
+  }
 
   /** Text for people; nothing where the output is for programs. */
   say(text: string): void {
@@ -27,9 +33,13 @@ export class Emitter {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
   }
 
-  /** @param cells the row of the table */
-  add(result: Pick<Result, 'kind' | 'cell' | 'metrics'> & Partial<Result>, cells: string[]): void {
+  /**
+   * @param cells the row of the table
+   * @param said the row in short: told at once where no line on a terminal has shown the progress
+   */
+  add(result: Pick<Result, 'kind' | 'cell' | 'metrics'> & Partial<Result>, cells: string[], said: string): void {
     this.progress('');
+    if (!process.stderr.isTTY) this.io.err(`${said}\n`);
     const { format, out, rate } = this.to;
     const whole: Result = {
       v: RESULT_VERSION,
@@ -39,10 +49,7 @@ export class Emitter {
       surroundings: this.#surroundings,
       time: new Date().toISOString(),
     };
-    if (out !== undefined) {
-      const notice = appendResults(out, [whole]);
-      if (notice !== undefined) this.io.err(`${notice}\n`);
-    }
+    if (out !== undefined) this.#tell(appendResults(out, [whole]));
     if (format === 'json') this.io.out(`${JSON.stringify(whole)}\n`);
     if (format === 'csv') {
       const { cell, metrics } = whole;
@@ -65,10 +72,4 @@ export class Emitter {
 /** Right-aligned columns; a heading breaks at `\n`. */
 export function numberColumns(...heads: string[]): Column[] {
   return heads.map((head) => ({ head, align: 'right' }));
-}
-
-/** Whether the help was asked for: then it is printed. */
-export function helped(line: CommandLine<'help'>, io: Output, help: string): boolean {
-  if (line.has('help')) io.out(help);
-  return line.has('help');
 }

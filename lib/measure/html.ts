@@ -1,4 +1,6 @@
-import type { Figure, Report, Table } from './report.js';
+import type { Figure } from './figure.js';
+import type { Report } from './report.js';
+import type { Table } from './report-table.js';
 import type { InterfaceSettings, Surroundings } from './surroundings.js';
 import { CHART_STYLE, escape } from './svg.js';
 
@@ -29,7 +31,8 @@ svg.chart{display:block;width:100%;height:auto}
 table{border-collapse:collapse;font-size:.8125rem;line-height:1.4;font-variant-numeric:tabular-nums;min-width:50%}
 th,td{padding:6px 18px 6px 0;text-align:left;vertical-align:top;white-space:nowrap;border-bottom:1px solid var(--rule)}
 thead th{color:var(--muted);font-weight:600;border-bottom-color:var(--muted);vertical-align:bottom;position:sticky;top:0;background:var(--paper)}
-.n{text-align:right}.long{white-space:normal;min-width:20rem}
+.common{font-size:.8125rem;color:var(--muted);margin:16px 0 0;overflow-wrap:anywhere}.common+.scroll{margin-top:8px}
+thead th{white-space:normal}.n{text-align:right}.long{white-space:normal;min-width:20rem}
 .source{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace;font-size:.75rem;color:var(--muted);padding-right:0}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 24px;margin:0 0 16px;font-size:.9375rem}
 dt{color:var(--muted)}
@@ -46,19 +49,26 @@ section{border:0;border-radius:0;border-top:1px solid var(--rule);margin:0;paddi
 .wide{display:block}.narrow{display:none}.scroll{overflow:visible;max-height:none}thead th{position:static}table{font-size:8pt}th,td{padding-right:10px;white-space:normal}.long{min-width:0}.source{white-space:normal;overflow-wrap:anywhere;font-size:7pt}
 }`;
 
-function table({ title, head, numeric, rows }: Table): string {
+/** A heading may break behind an underscore. */
+const breaking = (text: string): string => escape(text).replaceAll('_', '_<wbr>');
+
+function table({ title, common, head, numeric, rows }: Table): string {
   const last = head.length - 1;
   const style = (column: number, text: string): string => {
     if (column === last) return ' class="source"';
     return numeric[column] ? ' class="n"' : text.length > 40 ? ' class="long"' : '';
   };
   const heads = head.map(
-    (text, column) => `<th scope="col"${numeric[column] ? ' class="n"' : ''}>${escape(text)}</th>`,
+    (text, column) => `<th scope="col"${numeric[column] ? ' class="n"' : ''}>${breaking(text)}</th>`,
   );
   const body = rows.map(
     (row) => `<tr>${row.map((text, i) => `<td${style(i, text)}>${escape(text)}</td>`).join('')}</tr>`,
   );
-  return `${title === undefined ? '' : `<h3>${escape(title)}</h3>`}<div class="scroll" tabindex="0"><table><thead><tr>${heads.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
+  const above = [
+    title === undefined ? '' : `<h3>${escape(title)}</h3>`,
+    common === undefined ? '' : `<p class="common">In every row: ${escape(common)}</p>`,
+  ];
+  return `${above.join('')}<div class="scroll" tabindex="0"><table><thead><tr>${heads.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
 }
 
 function figure({ id, title, caption, draw, tables }: Figure): string {

@@ -17,7 +17,9 @@ export class JsonAt {
       const position = /at position (\d+)/.exec(message);
       const before = text.slice(0, position === null ? text.length : Number(position[1])).split('\n');
       const cause = message.replace(/ in JSON at position.*$/s, '').replace(/, \.*".*$/s, '');
-      throw new UsageError(`${file}:${before.length}:${before.at(-1)!.length + 1}: not JSON: ${cause}`);
+      throw new UsageError(
+        `${file}:${before.length}:${before.at(-1)!.length + 1}: not JSON: ${cause}; mend that place`,
+      );
     }
   }
 

@@ -1,10 +1,11 @@
 import { summary, surroundingsRows } from './html.js';
-import type { Report, Table } from './report.js';
+import type { Report } from './report.js';
+import type { Table } from './report-table.js';
 import { CHART_STYLE } from './svg.js';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
 
-function table({ head, numeric, rows }: Table): string {
+function table({ head, numeric, rows }: Pick<Table, 'head' | 'numeric' | 'rows'>): string {
   const line = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`;
   const rule = `| ${numeric.map((number) => (number ? '---:' : '---')).join(' | ')} |`;
   return [line(head), rule, ...rows.map(line)].join('\n');
@@ -18,6 +19,7 @@ export function markdownReport(report: Report, title: string, svgFile?: (id: str
     if (figure.draw && svgFile) parts.push(`![${figure.title}](${svgFile(figure.id)})`);
     for (const numbers of figure.tables) {
       if (numbers.title !== undefined) parts.push(`### ${numbers.title}`);
+      if (numbers.common !== undefined) parts.push(cell(`In every row: ${numbers.common}`));
       parts.push(table(numbers));
     }
   }

@@ -1,7 +1,6 @@
 /** Matrix files: docs/matrix.md is the schema in words. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { UsageError } from '../errors.js';
+import { readText } from './files.js';
 import { JsonAt } from './json-at.js';
 import { placeholders, splitWords, type Words } from './matrix-command.js';
 import { OFFLOADS, type DeviceSettings } from './matrix-device.js';
@@ -9,6 +8,7 @@ import { parseSource, type Reading } from './matrix-read.js';
 import { checkTrialSetting, isTrialSetting, TRIAL_SETTING_NAMES, type Scalar } from './matrix-trial.js';
 import type { Metric } from './metrics.js';
 import { isMetric } from './results.js';
+import { DEFAULT_PORTS } from './setup.js';
 
 /** A setting given as commands, placeholders not yet filled in. */
 export interface CommandSetting {
@@ -68,7 +68,6 @@ export interface Matrix {
 
 const SECONDS = { trial: 2, timeout: 30, command: 60 };
 const DAY = 86_400;
-const SIM_PORTS = ['sim:a@slots=4096', 'sim:b@slots=4096'] as const;
 const DEVICE_SETTINGS = ['mtu', 'slots', 'itr', ...Object.keys(OFFLOADS)];
 /** Placeholders that are not axes. */
 const RESERVED = ['seconds', 'repeat', 'value', 'was', 'if', 'netns'];
@@ -230,7 +229,7 @@ class Reader {
       });
       return [name, scalar];
     });
-    if (ports.missing) return { ports: SIM_PORTS, settings: new Map(settings) };
+    if (ports.missing) return { ports: DEFAULT_PORTS, settings: new Map(settings) };
     const names = ports.items('two ports').map((item) => item.string('the name of a port'));
     if (names.length !== 2) ports.fail(`expected two ports, got ${names.length}`);
     return { ports: [names[0], names[1]], settings: new Map(settings) };
@@ -341,13 +340,10 @@ export function parseMatrix(text: string, file: string): Matrix {
   return new Reader(file, text).matrix();
 }
 
+/** What is said of a file that cannot be read. */
+export const MATRIX_FILE = 'a matrix file (docs/matrix.md)';
+
 /** Reads a matrix file. @throws UsageError */
 export function readMatrix(file: string): Matrix {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new UsageError(`${file}: cannot be read: ${(error as Error).message}; name a matrix file (docs/matrix.md)`);
-  }
-  return parseMatrix(text, file);
+  return parseMatrix(readText(file, MATRIX_FILE), file);
 }

@@ -2,6 +2,7 @@
 import { closeSync, fsyncSync, lstatSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { UsageError } from '../errors.js';
+import { unreadable } from './files.js';
 import { commandText, output, type Words } from './matrix-command.js';
 import { restoreDevice, restoringCommands, type DeviceState } from './matrix-device.js';
 
@@ -69,7 +70,7 @@ export class Journal {
       text = readFileSync(this.file, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
+      throw error instanceof UsageError ? error : unreadable(this.file, error, 'another file with --out');
     }
     try {
       const entry = JSON.parse(text) as JournalJson;

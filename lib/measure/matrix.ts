@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../errors.js';
 import { native } from '../native.js';
 import { coreShares, cpuMetrics, readCores } from './cpu.js';
+import { unwritable } from './files.js';
 import { inspectInterface } from './inspect.js';
 import { iperf3Error } from './iperf3.js';
 import { CommandError, output, runCommand, saidBy } from './matrix-command.js';
@@ -87,10 +88,9 @@ async function locked<T>(out: string, body: () => Promise<T>): Promise<T> {
   try {
     lock = native.lock(file);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EBUSY')
+    if ((error as NodeJS.ErrnoException).code === 'EBUSY')
       throw new UsageError(`${out}: another measure matrix writes to it: wait for it, or give --out`);
-    throw new UsageError(`${file}: cannot be locked: ${message}`);
+    throw unwritable(out, error);
   }
   try {
     return await body();
@@ -257,6 +257,8 @@ export function runMatrix(matrix: Matrix, options: MatrixOptions): Promise<Matri
     const restored = await restoreLeft(out);
     if (restored !== undefined) onEvent({ kind: 'notice', text: restored });
     const { seed, runs, left, notices } = remaining(matrix, out, options.seed);
+    // A file that cannot be written is told before any setting is touched.
+    appendResults(out, []);
     for (const text of notices) onEvent({ kind: 'notice', text });
     const summary: MatrixSummary = {
       runs: runs.length,

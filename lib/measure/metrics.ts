@@ -62,6 +62,12 @@ export function metricOf(name: string, units?: Record<string, Metric>): Metric &
   return { label: name.replaceAll('_', ' '), ...known };
 }
 
+/** A metric's name with its unit, where the name does not say it: "gbps (Gbit/s)", "mpps", "p99_us". */
+export function metricHead(name: string, { unit }: Metric): string {
+  const last = name.slice(name.lastIndexOf('_') + 1);
+  return unit === '' || last === unit.toLowerCase().replace('µ', 'u') ? name : `${name} (${unit})`;
+}
+
 /** The metrics by which a kind of result is judged unless others are named: the first that a result has. */
 const PRIMARY: Record<ResultKind, readonly string[]> = {
   forward: ['mpps', 'gbps'],

@@ -1,6 +1,8 @@
 import type { CommandLine, OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
-import { simBench, type Bench } from './bench.js';
+import { benchRemarks, simBench, type Bench, type BenchTrial } from './bench.js';
+import type { Output } from './cli.js';
+import { Emitter, numberColumns } from './emit.js';
 import { outerBench } from './outer-bench.js';
 import { readCommon, readSetup, SETUP_OPTIONS, type Common } from './setup.js';
 
@@ -32,4 +34,38 @@ export async function openBench(
   const setup = readCommon(line);
   if (setup.rate === Infinity) throw new UsageError('--rate max: the highest load to offer is needed, such as 10G');
   return { setup, bench: await outerBench(setup, { tx, rx, device }) };
+}
+
+/** A bench while a command measures at it. */
+export interface BenchRun {
+  setup: Common;
+  bench: Bench;
+  emitter: Emitter;
+  /** The trials run so far; a command adds its own. */
+  trials: BenchTrial[];
+}
+
+/**
+ * Opens the bench that the options describe, measures at it, prints the table, and closes it whatever happens.
+ * @param about what is done at it, for people
+ * @param measure measures every size; returns what the figures do not say by themselves
+ * @returns the exit code: 1 when lost frames are in no counter
+ */
+export async function onBench(
+  line: CommandLine<keyof typeof BENCH_OPTIONS>,
+  io: Output,
+  { about, heads }: { about: string; heads: readonly string[] },
+  measure: (run: BenchRun) => Promise<string[]>,
+): Promise<number> {
+  const { setup, bench } = await openBench(line);
+  try {
+    const emitter = new Emitter(setup, io, numberColumns(...heads));
+    emitter.say(`${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, ${about}\n\n`);
+    const trials: BenchTrial[] = [];
+    const remarks = await measure({ setup, bench, emitter, trials });
+    emitter.end([...remarks, ...benchRemarks(trials)]);
+    return trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
+  } finally {
+    await bench.close();
+  }
 }

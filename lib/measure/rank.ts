@@ -114,6 +114,13 @@ export function smallestP(n: number, m: number): number {
   return Math.min(1, 2 / choose(n + m, n));
 }
 
+/** How many values each of two samples must have for a two-sided p-value of `alpha` or less to be possible. */
+export function fewestValues(alpha: number): number {
+  let n = 1;
+  while (smallestP(n, n) > alpha) n++;
+  return n;
+}
+
 /**
  * How many of the n × m ordered pairs to leave out at each end for a confidence interval of at least 1 - alpha that
  * inverts the rank test (Hodges and Lehmann, 1963; Moses). 0 when the samples are too small for any interval.

@@ -1,16 +1,7 @@
-import {
-  closeSync,
-  constants,
-  fdatasyncSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  readSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fdatasyncSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 import { UsageError } from '../errors.js';
 import type { CoreShares } from './cpu.js';
+import { readText, unwritable } from './files.js';
 import { Histogram, type HistogramJson } from './histogram.js';
 import type { Metric } from './metrics.js';
 import type { Surroundings } from './surroundings.js';
@@ -189,16 +180,6 @@ export function parseResult(text: string, where: string): Result {
   return checkResult(json.value, where);
 }
 
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const cause = code === 'ENOENT' ? 'no such file' : code === 'EISDIR' ? 'is a directory' : (code ?? String(error));
-    throw new UsageError(`${file}: ${cause}: name a result file written by measure`);
-  }
-}
-
 /**
  * Reads a result file. A last line that was cut off (the writer was killed) is skipped and told in `notices`.
  * Throws UsageError naming file and line for a damaged line elsewhere, a field that is not as docs/results.md says, or a newer version.
@@ -206,7 +187,7 @@ function readText(file: string): string {
 export function readResults(file: string): ResultFile {
   const lines: ResultLine[] = [];
   const notices: string[] = [];
-  const texts = readText(file).split('\n');
+  const texts = readText(file, 'a result file written by measure').split('\n');
   const last = texts.findLastIndex((text) => text.trim() !== '');
   for (const [index, text] of texts.entries()) {
     if (text.trim() === '') continue;
@@ -242,7 +223,9 @@ function unfinishedTail(fd: number): { start: number; text: string } {
 /**
  * Adds results to a file, made if absent: whole lines in one O_APPEND write, then flushed to the disk. A line cut off by
  * an earlier crash is removed first, so that it does not end up in the middle; returns a message when that happened.
- * Throws UsageError when the file cannot be opened, Error when the write falls short (disk full); the file is then as before.
+ * Without results only that is done, which shows whether the file can be written.
+ * Throws UsageError when the file cannot be opened, Error with `code` when the write falls short (disk full); the file is
+ * then as before.
  */
 export function appendResults(file: string, results: readonly Result[]): string | undefined {
   const fd = openForAppend(file);
@@ -251,7 +234,7 @@ export function appendResults(file: string, results: readonly Result[]): string 
     let notice: string | undefined;
     let text = results.map((result) => `${JSON.stringify(result)}\n`).join('');
     if (tail.text !== '' && parseJson(tail.text)) {
-      text = `\n${text}`;
+      if (text !== '') text = `\n${text}`;
     } else if (tail.text !== '') {
       ftruncateSync(fd, tail.start);
       notice = `${file}: removed a damaged last line of ${Buffer.byteLength(tail.text)} bytes, left by a writer that was killed`;
@@ -260,10 +243,12 @@ export function appendResults(file: string, results: readonly Result[]): string 
     const written = writeSync(fd, bytes);
     if (written !== bytes.length) {
       ftruncateSync(fd, fstatSync(fd).size - written);
-      throw new Error(`${file}: only ${written} of ${bytes.length} bytes could be written: is the disk full?`);
+      throw Object.assign(new Error('cut short'), { code: 'ENOSPC' });
     }
-    fdatasyncSync(fd);
+    if (bytes.length > 0) fdatasyncSync(fd);
     return notice;
+  } catch (error) {
+    throw unwritable(file, error);
   } finally {
     closeSync(fd);
   }
@@ -273,6 +258,6 @@ function openForAppend(file: string): number {
   try {
     return openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o666);
   } catch (error) {
-    throw new UsageError(`${file}: cannot write results there: ${(error as Error).message}`);
+    throw unwritable(file, error);
   }
 }

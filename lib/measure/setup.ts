@@ -19,8 +19,9 @@ export const SLOTS = 4096;
  * same few sets of the caches (docs/performance.md).
  */
 const BUF = 2112;
-/** The two ports that are measured when none is named. */
-export const DEFAULT_PORTS = ['a', 'b'].map((name) => `sim:${name}@slots=${SLOTS},buf=${BUF}`);
+const defaultPort = (name: string): string => `sim:${name}@slots=${SLOTS},buf=${BUF}`;
+/** The two ports that are measured when none is named, on the command line and in a matrix. */
+export const DEFAULT_PORTS: readonly [string, string] = [defaultPort('a'), defaultPort('b')];
 
 export const SETUP_OPTIONS = {
   interface: {
@@ -113,6 +114,11 @@ export function parseSeconds(text: string): number {
   const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
   if (seconds > 0 && seconds <= 86_400) return seconds;
   throw new UsageError(`'${text}': expected seconds, more than 0 and at most 86400, such as 2 or 0.5`);
+}
+
+/** A size and its place among the others, for progress: "64 bytes (1 of 7)". */
+export function placeOf(size: number, { sizes }: Common): string {
+  return sizes.length === 1 ? `${size} bytes` : `${size} bytes (${sizes.indexOf(size) + 1} of ${sizes.length})`;
 }
 
 /** What a trial of this setup is always told. */
