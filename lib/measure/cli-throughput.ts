@@ -1,4 +1,5 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
+import { UsageError } from '../errors.js';
 import { parseCountWithin } from '../units.js';
 import { frameNs, type Bench, type BenchTrial } from './bench.js';
 import { helped, parsePart, type Output } from './cli.js';
