@@ -1,5 +1,5 @@
-import { LEN_MASK, MOREFRAG, SLOT_LEN_FLAGS } from './abi.js';
-import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL, UNSENT } from './counters.js';
+import { add, amountIn, type Amount } from './amount.js';
+import { BYTES, COUNTERS, FRAMES, REFUSED, SLOTS, TX_FULL, UNSENT } from './counters.js';
 import { forwarder, whyCopy, type Forward } from './forward.js';
 import type { Port } from './port.js';
 import type { Ring } from './ring.js';
@@ -53,6 +53,8 @@ export class Bridge {
   readonly #forward: readonly Forward[];
   readonly #ports: readonly Port[];
   readonly #rx: readonly Ring[];
+  /** What has been counted of each direction's refused frames: those a port has refused before are not this bridge's. */
+  readonly #refused: readonly [Amount, Amount];
 
   constructor(
     readonly a: Side,
@@ -73,6 +75,7 @@ export class Bridge {
     );
     this.#rx = this.pairs.flat().map(({ rx }) => rx);
     this.#ports = a.port === b.port ? [a.port] : [a.port, b.port];
+    this.#refused = [refusedBy(b), refusedBy(a)];
   }
 
   /**
@@ -102,8 +105,10 @@ export class Bridge {
     return this.whyCopy === undefined;
   }
 
+  /** Frames put into tx rings, whatever became of them there. */
   get #frames(): number {
-    return this.counters[0][FRAMES] + this.counters[1][FRAMES];
+    const [ab, ba] = this.counters;
+    return ab[FRAMES] + ab[REFUSED] + ba[FRAMES] + ba[REFUSED];
   }
 
   /** Whether the frames asked for have been forwarded. */
@@ -132,13 +137,29 @@ export class Bridge {
     return this.#ports.every((port) => port.txPending() === 0);
   }
 
+  /** Moves the frames that the ports have refused since the last call from the forwarded to those not forwarded. */
+  countRefused(): void {
+    for (const direction of [0, 1] as const) {
+      if (this.pairs[direction].length === 0) continue;
+      const seen = this.#refused[direction];
+      const { frames, bytes } = refusedBy(direction === 0 ? this.b : this.a);
+      takeBack(this.counters[direction], REFUSED, { frames: frames - seen.frames, bytes: bytes - seen.bytes });
+      seen.frames = frames;
+      seen.bytes = bytes;
+    }
+  }
+
   /**
    * Moves the frames that never left from the forwarded to those not forwarded; call once, after the last flush() and
    * before the ports close. Until then a frame counts as forwarded when it is put into a tx ring.
    */
   countUnsent(): void {
-    takeBack(this.b, this.counters[0]);
-    takeBack(this.a, this.counters[1]);
+    this.countRefused();
+    for (const direction of [0, 1] as const) {
+      const counters = this.counters[direction];
+      if (this.pairs[direction].length === 0) continue;
+      takeBack(counters, UNSENT, unsentBy(direction === 0 ? this.b : this.a, counters[SLOTS]));
+    }
   }
 
   /** Times a direction found its tx ring full. */
@@ -147,20 +168,31 @@ export class Bridge {
   }
 }
 
-/** Counts what is left in the tx rings as UNSENT: the newest slots are those that have not left. */
-function takeBack(side: Side, counters: Float64Array): void {
-  // Host rings are no part of txPending().
-  let left = side.tx === side.port.tx ? side.port.txPending() : Infinity;
-  for (const ring of side.tx) {
-    const slots = Math.min(left, ring.numSlots - 1 - ring.space, counters[SLOTS]);
+function takeBack(counters: Float64Array, reason: number, { frames, bytes }: Amount): void {
+  counters[FRAMES] -= frames;
+  counters[BYTES] -= bytes;
+  counters[reason] += frames;
+}
+
+/** Host rings are no part of what a port refuses, nor of txPending(). */
+function refusedBy({ port, tx }: Side): Amount {
+  const { frames, bytes } = (tx === port.tx && port.refused?.()) || { frames: 0, bytes: 0 };
+  return { frames, bytes };
+}
+
+/**
+ * What has not left. Where the port does not tell, that is what the newest slots of its tx rings hold.
+ * @param most slots that were put into the rings
+ */
+function unsentBy({ port, tx }: Side, most: number): Amount {
+  const unsent = tx === port.tx ? port.unsent?.() : undefined;
+  if (unsent !== undefined) return unsent;
+  const sum = { frames: 0, bytes: 0 };
+  let left = Math.min(most, tx === port.tx ? port.txPending() : Infinity);
+  for (const ring of tx) {
+    const slots = ring.intact ? Math.min(left, ring.numSlots - 1 - ring.space) : 0;
     left -= slots;
-    for (let k = 0, i = ring.before(ring.head); k < slots; k++, i = ring.before(i)) {
-      const lenFlags = ring.i32[ring.slotWord(i) + SLOT_LEN_FLAGS];
-      counters[SLOTS]--;
-      counters[BYTES] -= lenFlags & LEN_MASK;
-      if ((lenFlags & MOREFRAG) !== 0) continue;
-      counters[FRAMES]--;
-      counters[UNSENT]++;
-    }
+    add(sum, amountIn(ring, ring.after(ring.head, ring.numSlots - slots), slots));
   }
+  return sum;
 }

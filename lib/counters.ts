@@ -5,11 +5,13 @@
 
 /**
  * Positions in a direction's counters. Every frame received is counted once: as forwarded (FRAMES) or under one of the
- * reasons in NOT_FORWARDED. At the end those that never left the tx ring move from FRAMES to UNSENT.
+ * reasons in NOT_FORWARDED. A frame put into a tx ring counts as forwarded until the port turns out to have refused it,
+ * or at the end not to have sent it: then it moves from FRAMES to REFUSED or UNSENT, and its bytes from BYTES.
  */
 export const FRAMES = 0;
 /** Bytes of frame data without FCS. */
 export const BYTES = 1;
+/** Slots put into the tx rings, of whatever became of their frames. */
 export const SLOTS = 2;
 /** Calls of forward() that moved something; frames / batches is the average batch. */
 export const BATCHES = 3;
@@ -23,8 +25,9 @@ export const BAD_LENGTH = 7;
 export const TOO_MANY_SLOTS = 8;
 export const NO_TX_ROOM = 9;
 export const UNSENT = 10;
+export const REFUSED = 11;
 /** Calls that found a head or tail outside its ring and touched nothing; no frame is counted with them. */
-export const BAD_RING = 11;
+export const BAD_RING = 12;
 
 /** Why frames were received and not forwarded: position → a name for programs and words for people. */
 export const NOT_FORWARDED: ReadonlyMap<number, { name: string; words: string }> = new Map([
@@ -33,6 +36,7 @@ export const NOT_FORWARDED: ReadonlyMap<number, { name: string; words: string }>
   [TOO_MANY_SLOTS, { name: 'tooManySlots', words: 'more than 64 slots' }],
   [NO_TX_ROOM, { name: 'noTxRoom', words: 'longer than the whole tx ring' }],
   [UNSENT, { name: 'unsent', words: 'still in the tx ring when the port closed' }],
+  [REFUSED, { name: 'refused', words: 'refused by the port' }],
 ]);
 
 /** Doubles one direction takes; 16 keep two directions on different cache lines. */

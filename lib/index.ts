@@ -3,6 +3,7 @@
  * `openPorts` with `Bridge`, or with `Ring` alone, is for programs that run their own loop. Names are parsed by
  * `parsePortSpec`; what the user wrote wrong throws UsageError, what the system refuses throws PortError.
  */
+export type { Amount } from './amount.js';
 export * as abi from './abi.js';
 export { chooseDriver, type Choice } from './auto.js';
 export { Bridge, hostSide, nicSide, type BridgeOptions, type Side } from './bridge.js';

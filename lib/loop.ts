@@ -67,7 +67,10 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     readUsage();
     links.look(t, say);
     stalls.look(t, say);
-    if (control.takeReport()) options.report();
+    if (control.takeReport()) {
+      bridge.countRefused();
+      options.report();
+    }
     return bridge.finished() ? 'ended' : undefined;
   };
 

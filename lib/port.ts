@@ -1,3 +1,4 @@
+import type { Amount } from './amount.js';
 import type { PortSpec } from './portspec.js';
 import type { MemoryPlan, Memory, RingPlan } from './memory.js';
 import type { Region } from './region.js';
@@ -47,6 +48,10 @@ export interface Port {
   problem?(): string | undefined;
   /** Slots handed over by txsync() that have not left yet. */
   txPending(): number;
+  /** What txsync() took and will never send, since the port was opened; absent where nothing tells. */
+  refused?(): Amount;
+  /** What the tx rings hold, or txsync() took, that has not left yet; absent where the newest txPending() slots do. */
+  unsent?(): Amount;
   /** The port's own counters by name, e.g. frames the interface missed; see each kind. */
   stats(): Record<string, number>;
 

@@ -590,9 +590,11 @@ describe('writing', () => {
       for (let i = 0; i < 511; i++) send(port.tx[0], 1, 60);
       port.txsync();
       assert.equal(port.txPending(), 511);
+      assert.deepEqual(port.unsent?.(), { frames: 511, bytes: 511 * 60 });
       send(port.tx[0], 1, 60);
       port.txsync();
       assert.equal(port.txPending(), 0);
+      assert.deepEqual(port.unsent(), { frames: 0, bytes: 0 });
       assert.equal(records(output).length, 512);
     });
   });
@@ -644,8 +646,12 @@ describe('writing', () => {
       send(ring, 5, 10, 10);
       send(ring, 6, 10);
       port.txsync();
+      assert.equal(port.stats()['framesWritten'], 1); // the last one waits in memory
+      port.txsync();
       const { txCorrupt, txTooLong, framesWritten } = port.stats();
       assert.deepEqual([txCorrupt, txTooLong, framesWritten], [6, 2, 2]);
+      // Five of 60 bytes and one of 2049; 65 of 10 and 1023 of 1.
+      assert.deepEqual(port.refused?.(), { frames: 8, bytes: 5 * 60 + 2049 + 65 * 10 + 1023 });
       assert.equal(ring.bufIdx(0), good);
     });
     assert.deepEqual(

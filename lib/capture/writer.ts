@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import type { Amount } from '../amount.js';
 import { copyBytes } from './copy.js';
 import { CaptureError, fileError } from './error.js';
 import { claim, conflict } from './inuse.js';
@@ -30,7 +31,7 @@ export class CaptureWriter {
   /** Frames begun so far. */
   frames = 0;
   /** Frames begun of which not all is in the file, once it could not be written. */
-  lost = 0;
+  lost: Readonly<Amount> = { frames: 0, bytes: 0 };
   /** Frames whose time lies outside 1970 to 2106, what pcap can hold: they were given the nearest time that it can. */
   clampedTimes = 0;
 
@@ -172,20 +173,30 @@ export class CaptureWriter {
       while (done < this.#used) done += writeSync(this.#fd, this.#buffer, done, this.#used - done);
     } catch (error) {
       this.#failure = new CaptureError(fileError(this.path, 'write', error));
-      this.#countLost(done);
+      this.lost = this.#beyond(done);
+      this.#used = 0;
       throw this.#failure;
     }
     this.#drained = true;
     this.#used = 0;
   }
 
-  /** Counts the frames of the buffer that do not end in the `done` bytes of it that were written. */
-  #countLost(done: number): void {
-    let at = this.#drained ? 0 : FILE_HEADER;
-    while (at < this.#used) {
-      at += RECORD_HEADER + u32(this.#buffer, at + 8, false);
-      if (at > done) this.lost++;
+  /** Frames that wait in the buffer. */
+  get buffered(): Amount {
+    return this.#beyond(0);
+  }
+
+  /** The frames of the buffer that do not end in its first `done` bytes. */
+  #beyond(done: number): Amount {
+    const amount = { frames: 0, bytes: 0 };
+    for (let at = this.#drained ? 0 : FILE_HEADER; at < this.#used;) {
+      const length = u32(this.#buffer, at + 8, false);
+      at += RECORD_HEADER + length;
+      if (at <= done) continue;
+      amount.frames++;
+      amount.bytes += length;
     }
+    return amount;
   }
 }
 

@@ -8,10 +8,11 @@ const WIRE_EXTRA_BYTES = FCS_BYTES + WIRE_OVERHEAD_BYTES;
 export interface Traffic {
   /** Frames taken from the rx rings: forwarded + not forwarded. */
   received: number;
-  /** Frames put into the tx rings; at the end only those that left. */
+  /** Frames put into the tx rings and not refused there; at the end only those that left. */
   forwarded: number;
   /** Bytes of the forwarded frames, without FCS. */
   bytes: number;
+  /** Slots put into the tx rings, also of frames that were not sent from there. */
   slots: number;
   mpps: number;
   /** On the wire: 24 bytes a frame (FCS 4, preamble 8, gap 12) on top of `bytes`. */

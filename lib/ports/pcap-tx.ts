@@ -1,3 +1,4 @@
+import { add, amountIn, sumOf, type Amount } from '../amount.js';
 import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG } from '../abi.js';
 import type { CaptureWriter } from '../capture/writer.js';
 import { Kring } from '../kring.js';
@@ -11,6 +12,7 @@ export class CaptureTx {
   corrupt = 0;
   /** Frames left out because they take more than 64 slots. */
   tooLong = 0;
+  readonly #leftOut: Amount = { frames: 0, bytes: 0 };
   readonly kring: Kring;
   readonly #clock = new WallClock();
   /** Whether the clock has been read in this sync. */
@@ -32,6 +34,18 @@ export class CaptureTx {
   get pending(): number {
     const waiting = this.ring.head - this.kring.hwcur;
     return this.#buffered + (waiting < 0 ? waiting + this.ring.numSlots : waiting);
+  }
+
+  /** Frames taken and not written: corrupt, too long, or lost when the file could not be written. */
+  get refused(): Amount {
+    return sumOf([this.#leftOut, this.writer.lost]);
+  }
+
+  /** Frames whose bytes the file has not got and may still get. */
+  get unsent(): Amount {
+    const { hwcur, ring } = this.kring;
+    const waiting = (ring.head - hwcur + ring.numSlots) % ring.numSlots;
+    return sumOf([this.writer.buffered, amountIn(ring, hwcur, waiting)]);
   }
 
   /** Throws CaptureError when the file cannot be written; the frames not yet taken stay in the ring. */
@@ -98,9 +112,12 @@ export class CaptureTx {
     const skip = this.#skipping;
     this.#skipping = (ring.slotFlags(last) & MOREFRAG) !== 0;
     if (skip) return;
-    if (bad) this.corrupt++;
-    else if (carrying > MAX_FRAME_SLOTS || this.#skipping) this.tooLong++;
-    else if (length > 0) {
+    const tooLong = carrying > MAX_FRAME_SLOTS || this.#skipping;
+    if (bad || tooLong) {
+      if (bad) this.corrupt++;
+      else this.tooLong++;
+      add(this.#leftOut, { frames: 1, bytes: length });
+    } else if (length > 0) {
       writer.begin(length, length, sec, nsec);
       for (let k = 0, i = first; k < slots; k++, i = ring.after(i))
         writer.piece(ring.u8, ring.dataStart(i), ring.len(i));

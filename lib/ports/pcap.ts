@@ -1,3 +1,4 @@
+import type { Amount } from '../amount.js';
 import { RING_TAIL } from '../abi.js';
 import { CaptureError } from '../capture/error.js';
 import { openCapture } from '../capture/open.js';
@@ -122,6 +123,14 @@ class PcapPort implements Port {
     return this.#open && this.#to ? this.#to.pending : 0;
   }
 
+  refused(): Amount {
+    return this.#to?.refused ?? { frames: 0, bytes: 0 };
+  }
+
+  unsent(): Amount {
+    return this.#to?.unsent ?? { frames: 0, bytes: 0 };
+  }
+
   /**
    * Of the file read: `framesRead` (put into the rx ring), and the frames left out: `shortCaptured` (the capture holds
    * only their beginning), `tooLong` (more than 64 slots), `empty` (no bytes); `badBuffers`: rx slots that came back
@@ -142,8 +151,8 @@ class PcapPort implements Port {
       stats['badBuffers'] = from.badBuffers;
     }
     if (to) {
-      stats['framesWritten'] = to.writer.frames - to.writer.lost;
-      stats['unwritten'] = to.writer.lost;
+      stats['framesWritten'] = to.writer.frames - to.writer.lost.frames - to.writer.buffered.frames;
+      stats['unwritten'] = to.writer.lost.frames;
       stats['txCorrupt'] = to.corrupt;
       stats['txTooLong'] = to.tooLong;
       stats['clampedTimes'] = to.writer.clampedTimes;

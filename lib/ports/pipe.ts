@@ -7,6 +7,7 @@
  * back. Each has one writer. A slot is the reader's from when it lies in [cons, prod), the sender's otherwise, so that
  * at every moment one process may write it; when that dies, the next one that opens the end finds what it had.
  */
+import type { Amount } from '../amount.js';
 import { BUF_CHANGED, FIRST_BUFFER, LEN_MASK, MOREFRAG, RING_TAIL, SLOT_BUF_IDX, SLOT_LEN_FLAGS } from '../abi.js';
 import { PortError } from '../errors.js';
 import { Kring } from '../kring.js';
@@ -117,7 +118,7 @@ class PipePort implements Port {
   #cons: number;
   /** A frame is being dropped: its slots that follow go with it. */
   #dropping = false;
-  #badFrames = 0;
+  readonly #refused: Amount = { frames: 0, bytes: 0 };
   #badIndex = 0;
   #closed = false;
 
@@ -230,14 +231,17 @@ class PipePort implements Port {
   /** The frame of tx slot `i` cannot be sent: its slots arrive with length zero, which readers pass over. */
   #drop(i: number, from: number, lenFlags: number): void {
     const rx = this.#peerRx;
+    const refused = this.#refused;
     if (!this.#dropping) {
-      this.#badFrames++;
+      refused.frames++;
       for (let j = i; j !== from;) {
         j = rx.after(j, rx.numSlots - 1);
         if ((rx.slotFlags(j) & MOREFRAG) === 0) break;
+        refused.bytes += rx.len(j);
         rx.setLenFlags(j, 0);
       }
     }
+    refused.bytes += lenFlags & LEN_MASK;
     rx.setLenFlags(i, 0);
     this.#dropping = (lenFlags & MOREFRAG) !== 0;
   }
@@ -255,9 +259,13 @@ class PipePort implements Port {
     return 0;
   }
 
+  refused(): Amount {
+    return this.#refused;
+  }
+
   stats(): PipeStats {
     return {
-      badFrames: this.#badFrames,
+      badFrames: this.#refused.frames,
       badIndex: this.#badIndex,
       reinits: this.#txKring.reinits + this.#rxKring.reinits,
       repaired: this.repaired,

@@ -1,3 +1,4 @@
+import { amountIn, type Amount } from '../amount.js';
 import { LEN_MASK, MOREFRAG, SLOT_LEN_FLAGS } from '../abi.js';
 import { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
@@ -21,8 +22,10 @@ export class SimWire {
 export class SimTx {
   /** Frames that left. */
   sent = 0;
-  /** Frames that named no data of the region; they took their slot and nothing else. */
+  /** Slots of frames that named no data of the region; they took their slots and nothing else. */
   badSlots = 0;
+  /** Those frames. */
+  readonly refused: Amount = { frames: 0, bytes: 0 };
 
   readonly kring: Kring;
   #drain: Drain;
@@ -118,6 +121,8 @@ export class SimTx {
 
   #discard(slots: number): void {
     this.badSlots += slots;
+    this.refused.frames++; // also one without an end
+    this.refused.bytes += amountIn(this.kring.ring, this.#cursor, slots).bytes;
     this.#cursor = (this.#cursor + slots) % this.kring.ring.numSlots;
   }
 

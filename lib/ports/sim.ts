@@ -1,3 +1,4 @@
+import { sumOf, type Amount } from '../amount.js';
 import { RING_TAIL } from '../abi.js';
 import { UsageError } from '../errors.js';
 import type { Memory } from '../memory.js';
@@ -148,6 +149,10 @@ export class SimPort implements Port {
 
   txPending(): number {
     return this.#senders.reduce((sum, sender) => sum + sender.pending, 0);
+  }
+
+  refused(): Amount {
+    return sumOf(this.#senders.map((sender) => sender.refused));
   }
 
   /** Nothing arrives from now on. Frames already in the rings go on. */

@@ -1,3 +1,4 @@
+import { add, addSlot, amountIn, type Amount } from '../amount.js';
 import { FIRST_BUFFER, LEN_MASK, MOREFRAG, SLOT_BUF_IDX, SLOT_LEN_FLAGS, SLOT_PTR, SLOT_WORDS } from '../abi.js';
 import type { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
@@ -40,8 +41,11 @@ export interface QueueAudit {
  *   order: the buffer that comes back is put into the next slot that has none, and that slot is the user's again.
  */
 export class XdpQueue {
-  /** Frames not sent: of several slots where the socket takes one, of more than 18, or of length 0. */
-  txRefused = 0;
+  /**
+   * Not sent: frames of several slots where the socket takes one, of more than 18, with a slot of length 0, and those
+   * that the kernel found invalid.
+   */
+  readonly refused: Amount = { frames: 0, bytes: 0 };
   /** Descriptors from the kernel that named no buffer of the region. */
   corrupt = 0;
   /** Calls made to wake the kernel. */
@@ -50,8 +54,8 @@ export class XdpQueue {
   error = 0;
   /** Descriptors handed to the kernel for sending and not yet completed. */
   inFlight = 0;
-  /** One byte a buffer: in flight. Finds the buffers of descriptors that the kernel refuses to complete. */
-  readonly #sent: Uint8Array;
+  /** For each buffer in flight the length and flags it was sent with, else 0. */
+  readonly #sent: Int32Array;
   #reclaimed = 0;
   readonly #shift: number;
   readonly #limit: number;
@@ -73,7 +77,7 @@ export class XdpQueue {
       throw new RangeError('tx and completion ring must hold every slot');
     this.#shift = Math.log2(rx.ring.bufSize);
     this.#limit = rx.ring.bufLimit;
-    this.#sent = new Uint8Array(this.#limit);
+    this.#sent = new Int32Array(this.#limit);
     for (let i = 0; i < spare.length; i++) fill.i32[fill.desc + i * ADDR_WORDS] = spare[i] << this.#shift;
     fill.produce(spare.length);
   }
@@ -161,7 +165,7 @@ export class XdpQueue {
     for (let i = 0; i < n; i++) {
       const c = completion.desc + ((completion.mine + i) & completion.mask) * ADDR_WORDS;
       const buf = completion.i32[c] >>> this.#shift;
-      if (this.#sent[buf] === 1) {
+      if (this.#sent[buf] !== 0) {
         this.#sent[buf] = 0;
         this.#giveBack(buf);
         this.inFlight--;
@@ -205,9 +209,10 @@ export class XdpQueue {
         const d = tx.desc + ((tx.mine + produced) & tx.mask) * DESC_WORDS;
         const buf = i32[w + SLOT_BUF_IDX];
         descs[d] = (buf << shift) | (i32[w + SLOT_PTR] & offsetMask);
-        descs[d + DESC_LEN] = i32[w + SLOT_LEN_FLAGS] & LEN_MASK;
+        const lenFlags = i32[w + SLOT_LEN_FLAGS];
+        descs[d + DESC_LEN] = lenFlags & LEN_MASK;
         descs[d + DESC_OPTIONS] = i > 1 ? PKT_CONTD : 0;
-        sent[buf] = 1;
+        sent[buf] = lenFlags;
         produced++;
         if (++first === numSlots) first = 0;
       }
@@ -230,7 +235,7 @@ export class XdpQueue {
       const len = lenFlags & LEN_MASK;
       slots++;
       if (len === 0 || (i32[w + SLOT_PTR] & offsetMask) + len > bufSize) ok = false;
-      if (buf < FIRST_BUFFER || buf >= this.#limit || this.#sent[buf] === 1) ok = false;
+      if (buf < FIRST_BUFFER || buf >= this.#limit || this.#sent[buf] !== 0) ok = false;
       if ((lenFlags & MOREFRAG) === 0)
         return ok && (slots === 1 || (slots <= MAX_TX_DESCS && this.socket.multiBuffer)) ? slots : -slots;
     }
@@ -240,7 +245,7 @@ export class XdpQueue {
   /** Passes a frame over: its buffers are given back as if they had been sent. Returns the slot after it. */
   #refuse(first: number, slots: number): number {
     const { ring } = this.tx;
-    this.txRefused++;
+    add(this.refused, amountIn(ring, first, slots));
     let slot = first;
     for (let i = 0; i < slots; i++) {
       this.#giveBack(ring.bufIdx(slot));
@@ -278,11 +283,21 @@ export class XdpQueue {
     this.#reclaimed = invalid;
     for (let buf = FIRST_BUFFER; buf < this.#limit; buf++) {
       if (this.#sent[buf] === 0) continue;
+      addSlot(this.refused, this.#sent[buf]);
       this.#sent[buf] = 0;
       this.#giveBack(buf);
     }
     this.inFlight = 0;
     this.tx.publish(this.tx.hwtail);
+  }
+
+  /** What is in flight, or in the ring and not handed to the kernel. */
+  unsent(): Amount {
+    const { hwcur, ring } = this.tx;
+    const waiting = (ring.head - hwcur + ring.numSlots) % ring.numSlots;
+    const sum = amountIn(ring, hwcur, waiting);
+    for (const lenFlags of this.#sent) if (lenFlags !== 0) addSlot(sum, lenFlags);
+    return sum;
   }
 
   /**

@@ -1,3 +1,4 @@
+import { sumOf, type Amount } from '../amount.js';
 import { RING_TAIL } from '../abi.js';
 import { PortError } from '../errors.js';
 import { Kring } from '../kring.js';
@@ -216,6 +217,14 @@ export class XdpPort implements Port {
     return this.queues.reduce((sum, queue) => sum + queue.inFlight, 0);
   }
 
+  refused(): Amount {
+    return sumOf(this.queues.map((queue) => queue.refused));
+  }
+
+  unsent(): Amount {
+    return sumOf(this.queues.map((queue) => queue.unsent()));
+  }
+
   /**
    * Sums over the queues. The kernel's (XDP_STATISTICS, descriptors): `rx_dropped` (too long, or no buffer),
    * `rx_invalid_descs`, `tx_invalid_descs`, `rx_ring_full`, `rx_fill_ring_empty_descs`, `tx_ring_empty_descs`.
@@ -240,7 +249,7 @@ export class XdpPort implements Port {
       native.xdpStatistics(this.#sockets[i].handle, kernel);
       for (const [k, name] of names.entries()) add(name, kernel[k]);
       queue.reclaim(kernel[names.indexOf('tx_invalid_descs')]);
-      add('tx_refused', queue.txRefused);
+      add('tx_refused', queue.refused.frames);
       add('corrupt', queue.corrupt);
       add('wakeups', queue.wakeups);
       add('reinits', queue.rx.reinits + queue.tx.reinits);

@@ -1,0 +1,180 @@
+// Frames that a port takes and then does not send are not forwarded: counted with the reason, by every kind of port.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { SLOT_BUF_IDX } from '../lib/abi.js';
+import { Bridge, nicSide } from '../lib/bridge.js';
+import { BYTES, FRAMES, REFUSED, SLOTS, UNSENT, notForwarded } from '../lib/counters.js';
+import { openPort, openPorts } from '../lib/open.js';
+import type { Port } from '../lib/port.js';
+import { Lab, skipWithoutLab } from './lab/lab.js';
+
+/** Frames that come, of 200 bytes without FCS. */
+const FRAMES_IN = 100;
+const LENGTH = 200;
+const SOURCE = `sim:src@count=${FRAMES_IN},size=${LENGTH + 4},clock=virtual`;
+/** One slot in so many names a buffer that is not there when the port comes to send it. */
+const EVERY = 7;
+
+/**
+ * Makes a port find slots that name no buffer: between forwarding and sending it has them changed, and the buffers put
+ * back afterwards. Returns a function that tells how many frames were spoilt.
+ */
+function spoil(port: Port, slotsPerFrame: number): () => number {
+  const txsync = port.txsync.bind(port);
+  const [ring] = port.tx;
+  let seen = ring.head;
+  let slot = 0;
+  const spoilt = new Set<number>();
+  port.txsync = () => {
+    const changed: [number, number][] = [];
+    for (; seen !== ring.head; seen = ring.after(seen), slot++) {
+      if (slot % EVERY !== 0) continue;
+      const word = ring.slotWord(seen) + SLOT_BUF_IDX;
+      changed.push([word, ring.i32[word]]);
+      ring.i32[word] = 0;
+      spoilt.add(Math.floor(slot / slotsPerFrame));
+    }
+    txsync();
+    for (const [word, buffer] of changed) ring.i32[word] = buffer;
+  };
+  return () => spoilt.size;
+}
+
+/** Bridges SOURCE to `to` and says what was counted; `turn` is called after every turn of the bridge. */
+function bridge(from: Port, to: Port, spoilt: () => number, turn: () => void = () => undefined): number[] {
+  const joined = new Bridge(nicSide(from), nicSide(to), { oneWay: true, burst: 16 });
+  let left = false;
+  while (!(left && from.ended() && from.rx[0].space === 0)) {
+    joined.turn();
+    turn();
+    joined.countRefused();
+    left = joined.flush();
+  }
+  joined.countUnsent();
+  const [counters] = joined.counters;
+  assert.equal(counters[FRAMES] + notForwarded(counters), FRAMES_IN);
+  assert.ok(spoilt() > 0);
+  assert.deepEqual([counters[REFUSED], counters[UNSENT]], [spoilt(), 0]);
+  assert.equal(counters[BYTES], LENGTH * counters[FRAMES]);
+  return [counters[FRAMES], counters[SLOTS]];
+}
+
+function close(ports: readonly Port[]): void {
+  for (const port of ports) port.close();
+}
+
+describe('refused by the port', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'refused-test-'));
+  after(() => {
+    rmSync(directory, { recursive: true });
+  });
+
+  for (const slots of [1, 2])
+    it(`sim, ${slots} slots a frame`, () => {
+      const [from, to] = openPorts([`${SOURCE},frags=${slots}`, 'sim:to@count=1,clock=virtual,rate=max']);
+      try {
+        const spoilt = spoil(to, slots);
+        assert.deepEqual(bridge(from, to, spoilt), [to.stats()['sent'], slots * FRAMES_IN]);
+        assert.equal(to.stats()['sentBytes'], LENGTH * to.stats()['sent']);
+      } finally {
+        close([from, to]);
+      }
+    });
+
+  it('sim, out of where it came from', () => {
+    const port = openPort(`${SOURCE},rate=max`);
+    try {
+      const spoilt = spoil(port, 1);
+      assert.deepEqual(bridge(port, port, spoilt), [port.stats()['sent'], FRAMES_IN]);
+    } finally {
+      port.close();
+    }
+  });
+
+  for (const slots of [1, 2])
+    it(`pipe, ${slots} slots a frame`, () => {
+      const name = `pipe:refused-${process.pid}`;
+      const [from, to, peer] = openPorts([`${SOURCE},frags=${slots}`, `${name}{1`, `${name}}1`]);
+      try {
+        const spoilt = spoil(to, slots);
+        const [rx] = peer.rx;
+        let bytes = 0;
+        const counted = bridge(from, to, spoilt, () => {
+          peer.rxsync();
+          while (rx.space > 0) {
+            bytes += rx.len(rx.head);
+            rx.advance(1);
+          }
+        });
+        assert.deepEqual(counted, [bytes / LENGTH, slots * FRAMES_IN]);
+      } finally {
+        close([from, to, peer]);
+      }
+    });
+
+  it('pcap', () => {
+    const path = join(directory, 'out.pcap');
+    const [from, to] = openPorts([SOURCE, `pcap:@out=${path}`]);
+    try {
+      const [forwarded] = bridge(from, to, spoil(to, 1));
+      assert.equal(readFileSync(path).length, 24 + forwarded * (16 + LENGTH));
+    } finally {
+      close([from, to]);
+    }
+  });
+
+  it('frames that were refused before are another’s', () => {
+    const [from, to] = openPorts([SOURCE, 'sim:to@count=1,clock=virtual,rate=max']);
+    try {
+      to.tx[0].setLenFlags(to.tx[0].head, 2049);
+      to.tx[0].advance(1);
+      to.txsync();
+      assert.deepEqual(to.refused?.(), { frames: 1, bytes: 2049 });
+      bridge(from, to, spoil(to, 1));
+    } finally {
+      close([from, to]);
+    }
+  });
+
+  it(
+    'xdp: frames of several buffers where the interface takes one',
+    { skip: skipWithoutLab(), timeout: 60_000 },
+    async () => {
+      const lab = new Lab();
+      try {
+        const [far, near] = [lab.namespace('f'), lab.namespace('n')];
+        lab.veth(far, { name: 'far' }, near, { name: 'eth1' });
+        const sink = openPort(`xdp:far@netns=${far.name}`);
+        const [from, to] = openPorts([
+          `sim:src@count=${FRAMES_IN},size=${LENGTH + 4}*4+4500,clock=virtual`,
+          `xdp:eth1@netns=${near.name}`,
+        ]);
+        try {
+          const joined = new Bridge(nicSide(from), nicSide(to), { oneWay: true });
+          while (!(from.ended() && from.rx[0].space === 0)) joined.turn();
+          while (!joined.flush());
+          joined.countUnsent();
+          const [counters] = joined.counters;
+          assert.deepEqual([counters[FRAMES], counters[REFUSED], notForwarded(counters)], [80, 20, 20]);
+          assert.equal(counters[BYTES], 80 * LENGTH);
+          assert.equal(to.stats()['tx_refused'], 20);
+          const [rx] = sink.rx;
+          for (let arrived = 0; arrived < 80; await new Promise((resolve) => setImmediate(resolve))) {
+            sink.rxsync();
+            while (rx.space > 0) {
+              if (rx.len(rx.head) === LENGTH) arrived++;
+              rx.advance(1);
+            }
+          }
+        } finally {
+          close([from, to, sink]);
+        }
+      } finally {
+        lab.close();
+      }
+    },
+  );
+});
