@@ -187,6 +187,9 @@ describe('every number of a page is that of the lines it names', () => {
     const section = sections.get('compare')!;
     const rows = rowsOf(section).filter(({ cells }) => cells.get('before (n)')?.endsWith('(8)'));
     assert.equal(rows.length, 7 * 2 + 4 * 2 * 3);
+    const drawn = new Set([...section.matchAll(/<title>([^<]+ → [^<]+)<\/title>/g)].map(([, source]) => source));
+    // As many as fit on a page of paper.
+    assert.equal(drawn.size, 30);
     for (const { cells, source } of rows) {
       const [before, after] = source.split(' → ').map((side) => linesOf(side).map(({ metrics }) => metrics.mpps));
       assert.equal(cells.get('before (n)'), `${formatNumber(median(before))} (8)`);
@@ -196,7 +199,7 @@ describe('every number of a page is that of the lines it names', () => {
       // Of 8 and 8 values U = 13 is significant at 5 %, 14 is not (Siegel and Castellan): 14 pairs are outside at each end.
       const interval = [ratios[13], ratios[50]].map((ratio) => formatChange(ratio - 1)).join(' to ');
       assert.equal(cells.get('95 % interval'), interval, source);
-      assert.ok(section.includes(`<title>${source}</title>`), source);
+      if (!drawn.has(source)) continue;
       assert.ok(section.includes(`>${cells.get('change')}  ${cells.get('verdict')}</text>`), source);
     }
   });

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { constants, inflateSync } from 'node:zlib';
 import { runReport } from '../lib/measure/cli-report.js';
 import { appendResults } from '../lib/measure/results.js';
 import { demoResults } from './support/demo.js';
@@ -59,7 +60,7 @@ interface Probe {
   content: number;
 }
 
-function open(page: string, width: number, scheme: 'light' | 'dark'): { dom: string; console: string[] } {
+function chromium(scheme: 'light' | 'dark', ...args: string[]): { stdout: string; stderr: string } {
   assert.ok(browser !== undefined, 'no chromium here, and CI=true: install it');
   const profile = mkdtempSync(join(folder, 'profile-'));
   const flags =
@@ -69,17 +70,33 @@ function open(page: string, width: number, scheme: 'light' | 'dark'): { dom: str
     [
       ...flags.split(' '),
       `--user-data-dir=${profile}`,
-      `--window-size=${width + 100},900`,
       `--blink-settings=preferredColorScheme=${scheme === 'dark' ? 0 : 1}`,
-      '--enable-logging=stderr',
-      '--virtual-time-budget=2000',
-      '--dump-dom',
-      `file://${page}`,
+      ...args,
     ],
     { encoding: 'utf8', maxBuffer: 64e6, timeout: 120_000, killSignal: 'SIGKILL' },
   );
   assert.equal(run.status, 0, run.stderr);
-  return { dom: run.stdout, console: run.stderr.split('\n').filter((text) => text.includes(':CONSOLE')) };
+  return run;
+}
+
+function open(page: string, width: number, scheme: 'light' | 'dark'): { dom: string; console: string[] } {
+  const looks = [`--window-size=${width + 100},900`, '--enable-logging=stderr', '--virtual-time-budget=2000'];
+  const { stdout, stderr } = chromium(scheme, ...looks, '--dump-dom', `file://${page}`);
+  return { dom: stdout, console: stderr.split('\n').filter((text) => text.includes(':CONSOLE')) };
+}
+
+/** Colours that areas and text of a PDF are filled with, as #rrggbb: `r g b rg` in its compressed streams (ISO 32000-1, 8.6.8). */
+function filled(pdf: Buffer): Set<string> {
+  const colours = new Set<string>();
+  const hex = (value: string): string => Math.round(Number(value) * 255).toString(16).padStart(2, '0'); // prettier-ignore
+  for (let at = pdf.indexOf('stream\n'); at >= 0; at = pdf.indexOf('stream\n', at + 1)) {
+    const dictionary = pdf.subarray(Math.max(0, at - 200), at).toString('latin1');
+    if (!/\/FlateDecode[^<]*>>\s*$/.test(dictionary)) continue;
+    const text = inflateSync(pdf.subarray(at + 7), { finishFlush: constants.Z_SYNC_FLUSH }).toString('latin1');
+    for (const [, ...rgb] of text.matchAll(/([\d.]+) ([\d.]+) ([\d.]+) rg\b/g))
+      colours.add(`#${rgb.map(hex).join('')}`);
+  }
+  return colours;
 }
 
 describe('the report in a browser', { skip }, () => {
@@ -94,6 +111,15 @@ describe('the report in a browser', { skip }, () => {
     const loud = join(folder, 'loud.html');
     writeFileSync(loud, `${readFileSync(page, 'utf8')}<script>console.error('heard')</script>`);
     assert.equal(open(loud, 1400, 'light').console.length, 1);
+  });
+
+  it('prints light on white with its colours, also where the screen is dark', () => {
+    const pdf = join(folder, 'page.pdf');
+    chromium('dark', `--print-to-pdf=${pdf}`, `file://${page}`);
+    const colours = filled(readFileSync(pdf));
+    // Okabe and Ito's blue, which shades the heat map, and the text; of the dark scheme neither paper nor text.
+    for (const colour of ['#0072b2', '#1c2330', '#ffffff']) assert.ok(colours.has(colour), [...colours].join(' '));
+    for (const colour of ['#161b22', '#0d1117', '#e8ecf2']) assert.ok(!colours.has(colour), [...colours].join(' '));
   });
 
   for (const width of [400, 1400]) {

@@ -29,10 +29,10 @@ svg.chart{display:block;width:100%;height:auto}
 .narrow{display:none;max-width:560px;margin:0 auto}
 .scroll{overflow:auto;max-height:440px;margin:20px 0 8px}
 table{border-collapse:collapse;font-size:.8125rem;line-height:1.4;font-variant-numeric:tabular-nums;min-width:50%}
-th,td{padding:6px 18px 6px 0;text-align:left;vertical-align:top;white-space:nowrap;border-bottom:1px solid var(--rule)}
+th,td{padding:6px 16px 6px 0;text-align:left;vertical-align:top;white-space:nowrap;border-bottom:1px solid var(--rule)}
 thead th{color:var(--muted);font-weight:600;border-bottom-color:var(--muted);vertical-align:bottom;position:sticky;top:0;background:var(--paper)}
 .common{font-size:.8125rem;color:var(--muted);margin:16px 0 0;overflow-wrap:anywhere}.common+.scroll{margin-top:8px}
-thead th{white-space:normal}.n{text-align:right}.long{white-space:normal;min-width:20rem}
+thead th{white-space:normal}.n{text-align:right}.long{white-space:normal;min-width:16rem}
 .source{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace;font-size:.75rem;color:var(--muted);padding-right:0}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 24px;margin:0 0 16px;font-size:.9375rem}
 dt{color:var(--muted)}
@@ -44,9 +44,11 @@ main,header,nav,footer{padding-left:12px;padding-right:12px}header{padding-top:2
 .wide{display:none}.narrow{display:block}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}
 }
 @media print{
-@page{margin:14mm}body{font-size:10.5pt}main,header,footer{max-width:none;padding-left:0;padding-right:0}nav{display:none}
-section{border:0;border-radius:0;border-top:1px solid var(--rule);margin:0;padding:16px 0 8px}figure svg,h2,h3,tr{break-inside:avoid}h2,h3,figcaption{break-after:avoid}
-.wide{display:block}.narrow{display:none}.scroll{overflow:visible;max-height:none}thead th{position:static}table{font-size:8pt}th,td{padding-right:10px;white-space:normal}.long{min-width:0}.source{white-space:normal;overflow-wrap:anywhere;font-size:7pt}
+@page{margin:14mm}:root{color-scheme:light;--page:#fff}body{font-size:10.5pt}svg.chart{print-color-adjust:exact;-webkit-print-color-adjust:exact}
+main,header,footer{max-width:none;padding-left:0;padding-right:0}header{padding-top:0}nav{display:none}
+section{border:0;border-radius:0;border-top:1px solid var(--rule);margin:0;padding:16px 0 8px}figure svg,h2,h3,tr,figcaption{break-inside:avoid}figcaption{max-width:none}h2,h3,figcaption,.common{break-after:avoid}
+.wide{display:block}.narrow{display:none}.scroll{overflow:visible;max-height:none}table{font-size:8pt}thead th{position:static}
+th,td{padding:3px 10px 3px 0}td{white-space:normal}.n{white-space:nowrap}td:not(.n):first-child{min-width:11em}.long{min-width:10em}.source{font-size:7pt;overflow-wrap:break-word}
 }`;
 
 /** A heading may break behind an underscore. */
@@ -56,7 +58,7 @@ function table({ title, common, head, numeric, rows }: Table): string {
   const last = head.length - 1;
   const style = (column: number, text: string): string => {
     if (column === last) return ' class="source"';
-    return numeric[column] ? ' class="n"' : text.length > 40 ? ' class="long"' : '';
+    return numeric[column] ? ' class="n"' : text.length > 30 ? ' class="long"' : '';
   };
   const heads = head.map(
     (text, column) => `<th scope="col"${numeric[column] ? ' class="n"' : ''}>${breaking(text)}</th>`,
@@ -117,10 +119,11 @@ function surroundings(report: Report): string {
 }
 
 /** When, from how many results, of which files: one line. */
-export function summary({ count, files, from, to }: Report): string {
+export function summary({ count, files, before, from, to }: Report): string {
   const day = (time: string): string => `${time.slice(0, 10)} ${time.slice(11, 16)}`;
   const span = day(from) === day(to) ? day(from) : `${day(from)} to ${day(to)}`;
-  return `${count} result${count === 1 ? '' : 's'} from ${files.join(', ')}; measured ${span} UTC.`;
+  const earlier = before.length === 0 ? '' : `; compared with ${before.join(', ')}`;
+  return `${count} result${count === 1 ? '' : 's'} from ${files.join(', ')}; measured ${span} UTC${earlier}.`;
 }
 
 /** The report as one HTML page that needs nothing else: no script, no network. */

@@ -23,15 +23,19 @@ const VERDICT_SIGN: Record<Verdict, string> = {
   'too few repeats': '…',
 };
 
+/** Intervals that fit on a page of paper, below the heading. */
+const MOST_DRAWN = 30;
+
 export function compareFigures(result: CompareResult): Figure[] {
   const { comparisons: all } = result;
   if (all.length === 0) return [];
   // What has changed comes first.
   const order = Object.keys(VERDICT_STYLE);
   const comparisons = all.toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict));
-  const plotted = comparisons.filter((one) => Number.isFinite(one.changeLower) && Number.isFinite(one.changeUpper));
+  const drawable = comparisons.filter((one) => Number.isFinite(one.changeLower) && Number.isFinite(one.changeUpper));
+  const plotted = drawable.slice(0, MOST_DRAWN);
   const names = naming(comparisons);
-  const several = new Set(comparisons.map(({ metric }) => metric)).size > 1;
+  const several = new Set(comparisons.map(names.nameOf)).size < comparisons.length;
   const nameOf = (one: Comparison): string => {
     const name = names.nameOf(one);
     return [name, several || name === '' ? one.about.label : ''].filter(Boolean).join(', ');
@@ -65,11 +69,10 @@ export function compareFigures(result: CompareResult): Figure[] {
   }));
   const table: Table = {
     ...(names.common !== '' && { common: names.common }),
-    head: [...compareHeads(result), 'verdict', 'why', 'source'],
-    numeric: [false, false, true, true, true, true, true, false, false, false],
+    head: [...compareHeads(result).toSpliced(2, 0, 'verdict'), 'why', 'source'],
+    numeric: [false, false, false, true, true, true, true, true, false, false],
     rows: comparisons.map((one) => [
-      ...compareRow(one, names),
-      `${VERDICT_SIGN[one.verdict]} ${one.verdict}`,
+      ...compareRow(one, names).toSpliced(2, 0, `${VERDICT_SIGN[one.verdict]} ${one.verdict}`),
       one.reason ?? '',
       `${whereAll(one.before.lines)} → ${whereAll(one.after.lines)}`,
     ]),
@@ -77,8 +80,11 @@ export function compareFigures(result: CompareResult): Figure[] {
   const caption = [
     ...methodText(result),
     'An arrow means that the interval goes on.',
-    plotted.length < comparisons.length
-      ? `Where there are too few repeats for an interval (${comparisons.length - plotted.length} of ${comparisons.length}), the table alone has the cell.`
+    drawable.length < comparisons.length
+      ? `Where there are too few repeats for an interval (${comparisons.length - drawable.length} of ${comparisons.length}), the table alone has the cell.`
+      : '',
+    plotted.length < drawable.length
+      ? `The plot shows the first ${plotted.length} of ${drawable.length} intervals, the table all.`
       : '',
     ...noticeTexts(result.notices).map((text) => `${text}.`),
   ];

@@ -34,7 +34,9 @@ export function linesTable(lines: readonly ResultLine[], computed: readonly Comp
   const metrics = computed.length > 0 ? [] : names(({ result }) => result.metrics);
   const unitsOf = (metric: string): Result['units'] =>
     lines.find(({ result }) => metric in result.metrics)?.result.units;
-  const number = (value: number | undefined): string => (value === undefined ? '' : formatNumber(value, 6));
+  // A count is exact.
+  const number = (value: number | undefined): string =>
+    value === undefined ? '' : formatNumber(value, Number.isInteger(value) ? 9 : 6);
   const columns: Column[] = [
     ...names(({ result }) => result.cell).map((axis) => ({
       head: axis,

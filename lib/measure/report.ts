@@ -20,6 +20,8 @@ export interface Report {
   surroundings: { about: Surroundings; where: string }[];
   files: string[];
   count: number;
+  /** What they are compared with. */
+  before: string[];
   /** ISO 8601: first and last result. */
   from: string;
   to: string;
@@ -80,6 +82,7 @@ export function makeReport(all: readonly ResultLine[], comparison?: CompareResul
       where: whereAll(group),
     })),
     files: [...new Set(all.map(({ file }) => file))],
+    before: [...new Set((comparison?.comparisons ?? []).flatMap(({ before }) => before.lines.map(({ file }) => file)))],
     count: lines.length,
     from: times[0] ?? '',
     to: times.at(-1) ?? '',

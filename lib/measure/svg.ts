@@ -254,7 +254,7 @@ export function heatChart(map: HeatMap, width: number): string {
     write(
       left,
       end,
-      `lightest ${heatText(map, low)}, darkest ${heatText(map, high)} ${map.unit}`.trim(),
+      `faintest ${heatText(map, low)}, strongest ${heatText(map, high)} ${map.unit}`.trim(),
       ' class="muted"',
     ),
   );
@@ -293,11 +293,13 @@ export function forestChart(forest: Forest, width: number): string {
     sample: (at: number, y: number) => mark(style, at + 13, y),
   }));
   const [key, keyHeight] = legend(entries, width, 2);
-  const [left, right] = [14, width - 14];
-  const top = keyHeight + 4;
-  // Name and verdict share a line where there is room for both.
+  // Name, interval and words share a line where there is room for all three.
   const beside = width >= 600;
-  const pitch = beside ? 50 : 66;
+  const words = Math.max(...rows.map((row) => textWidth(row.text)));
+  const names = Math.min(0.36 * width, Math.max(...rows.map((row) => textWidth(row.name))));
+  const [left, right] = beside ? [names + 20, width - words - 20] : [14, width - 14];
+  const top = keyHeight + 4;
+  const pitch = beside ? 26 : 66;
   const bottom = top + rows.length * pitch + 4;
   const place = (value: number): number => left + Math.min(1, Math.max(0, x.place(value))) * (right - left);
   const body = [key];
@@ -308,15 +310,18 @@ export function forestChart(forest: Forest, width: number): string {
     const middle = Math.min(width - half, Math.max(half, place(tick.at)));
     if (texts.has(tick)) body.push(write(middle, bottom + 18, tick.text, ' text-anchor="middle" class="muted"'));
   }
-  body.push(write((left + right) / 2, bottom + 38, shorten(x.label, width), ' text-anchor="middle" class="muted"'));
+  body.push(
+    write((left + right) / 2, bottom + 38, shorten(x.label, right - left), ' text-anchor="middle" class="muted"'),
+  );
   rows.forEach((row, i) => {
-    const y = top + (i + 1) * pitch - 14;
-    const name = shorten(row.name, beside ? width - textWidth(row.text) - 20 : width);
-    // A strip of paper under the words keeps the grid from running through them.
-    const words = beside ? 18 : 34;
-    body.push(`<rect class="over" x="0" y="${px(y - 12 - words)}" width="${width}" height="${words}"/>`);
-    body.push(write(0, y + 1 - words, name, ' class="title"'));
-    body.push(beside ? write(width, y - 17, row.text, ' text-anchor="end"') : write(0, y - 17, row.text));
+    const y = top + (i + 1) * pitch - (beside ? 10 : 14);
+    if (beside) {
+      body.push(write(0, y + 4, shorten(row.name, names)), write(width, y + 4, row.text, ' text-anchor="end"'));
+    } else {
+      // A strip of paper under the words keeps the grid from running through them.
+      body.push(`<rect class="over" x="0" y="${px(y - 46)}" width="${width}" height="34"/>`);
+      body.push(write(0, y - 33, shorten(row.name, width), ' class="title"'), write(0, y - 17, row.text));
+    }
     const [low, high] = [place(row.low), place(row.high)];
     const end = (at: number, inside: boolean, way: number): string =>
       inside
