@@ -50,24 +50,42 @@ export function copier(rx: Ring, tx: Ring, counters: Float64Array): Forward {
         rx.advance(slots);
         continue;
       }
-      room -= needed;
-      for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) {
+      const copiesBefore = copies;
+      const tBefore = t;
+      let carried = 0;
+      let empty = 0;
+      let torn = false;
+      for (let k = 0, i = rx.head; k < slots && !torn; k++, i = rx.after(i)) {
         const len = rx.len(i);
-        if (len === 0) zero++;
+        if (len === 0) empty++;
         for (let done = 0; done < len; done += tx.bufSize) {
           const piece = Math.min(len - done, tx.bufSize);
           tx.i32[tx.slotWord(t) + SLOT_PTR] = 0;
+          const to = tx.dataStart(t);
+          const from = rx.dataStart(i) + done;
+          // Checked before, but a pipe's peer may have written to the slots since: what goes to the shim must be right.
+          torn = needed === 0 || !inside(tx, to, piece) || !inside(rx, from, piece);
+          if (torn) break;
           tx.setLenFlags(t, piece, --needed > 0 ? MOREFRAG : 0);
-          list[3 * copies] = tx.dataStart(t);
-          list[3 * copies + 1] = rx.dataStart(i) + done;
+          list[3 * copies] = to;
+          list[3 * copies + 1] = from;
           list[3 * copies + 2] = piece;
           copies++;
           t = tx.after(t);
-          bytes += piece;
+          carried += piece;
         }
       }
-      frames++;
       rx.advance(slots);
+      if (torn || needed > 0) {
+        copies = copiesBefore;
+        t = tBefore;
+        counters[BAD_BUFFER]++;
+        continue;
+      }
+      room -= copies - copiesBefore;
+      bytes += carried;
+      zero += empty;
+      frames++;
     }
     if (copies > 0) {
       // Before the rx slots are given back: head is published to the port only by its next sync.
@@ -81,6 +99,11 @@ export function copier(rx: Ring, tx: Ring, counters: Float64Array): Forward {
     }
     return taken;
   };
+}
+
+/** Whether `bytes` bytes from `start` on lie among the buffers of the region. */
+function inside(ring: Ring, start: number, bytes: number): boolean {
+  return start >= ring.bufBase && start + bytes <= ring.u8.length;
 }
 
 /** Whether the `n` slots from slot `i` name buffers of the region. */

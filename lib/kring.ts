@@ -13,9 +13,14 @@ export class Kring {
   /** Times the user left head or cur outside what it owned, and the ring was put back. */
   reinits = 0;
 
-  constructor(readonly ring: Ring) {
-    this.hwcur = ring.head;
-    this.hwtail = ring.tail;
+  /** @param hwcur and hwtail: where to go on, where the ring itself is not believed */
+  constructor(
+    readonly ring: Ring,
+    hwcur = ring.head,
+    hwtail = ring.tail,
+  ) {
+    this.hwcur = hwcur;
+    this.hwtail = hwtail;
   }
 
   /**
@@ -36,10 +41,15 @@ export class Kring {
     // The unsigned comparison refuses negative values and those beyond the ring at once.
     if (head >>> 0 < numSlots && cur >>> 0 < numSlots && taken <= ahead && ahead <= owned) return head;
     this.reinits++;
-    i32[base + RING_HEAD] = this.hwcur;
-    i32[base + RING_CUR] = this.hwcur;
-    i32[base + RING_TAIL] = this.hwtail;
+    this.reset();
     return this.hwcur;
+  }
+
+  /** Puts the ring back to what the port last took and gave. */
+  reset(): void {
+    const { ring, hwcur, hwtail } = this;
+    ring.moveTo(hwcur);
+    ring.i32[ring.base + RING_TAIL] = hwtail;
   }
 
   /** Ends a sync: gives the user everything up to `tail`. */

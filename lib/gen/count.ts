@@ -43,6 +43,7 @@ function makeCount(
   {
     BAD_BUFFER,
     BAD_LENGTH,
+    BAD_RING,
     BATCHES,
     BYTES,
     FIRST_BUFFER,
@@ -82,7 +83,13 @@ function makeCount(
     const w = words;
     const next = expected;
     let i = w[headAt] | 0;
-    let ready = (w[tailAt] - i) | 0;
+    const tail = w[tailAt] | 0;
+    // One test for all: the sign bit is set when head or tail, which a pipe's peer can write, is no slot of the ring.
+    if ((i | tail | (numSlots - 1 - i) | (numSlots - 1 - tail)) < 0) {
+      counters[BAD_RING]++;
+      return 0;
+    }
+    let ready = (tail - i) | 0;
     if (ready < 0) ready = (ready + numSlots) | 0;
     if (ready === 0) return 0;
     let frames = 0;

@@ -38,6 +38,7 @@ export function emitterFor(ring: Ring, flow: Flow, templates: Templates, stream:
 function makeEmit(
   {
     BAD_BUFFER,
+    BAD_RING,
     BYTES,
     FIRST_BUFFER,
     FRAMES,
@@ -92,7 +93,13 @@ function makeEmit(
     const next = state;
     const ends = start;
     let i = w[headAt] | 0;
-    let room = (w[tailAt] - i) | 0;
+    const tail = w[tailAt] | 0;
+    // One test for all: the sign bit is set when head or tail, which a pipe's peer can write, is no slot of the ring.
+    if ((i | tail | (numSlots - 1 - i) | (numSlots - 1 - tail)) < 0) {
+      counters[BAD_RING]++;
+      return 0;
+    }
+    let room = (tail - i) | 0;
     if (room < 0) room = (room + numSlots) | 0;
     if (room === 0) return 0;
     const sentHigh = swap32(high);

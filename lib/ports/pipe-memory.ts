@@ -24,7 +24,7 @@ export class PipeMemory {
   static acquire(spec: PipeSpec, files: PipeFiles): PipeMemory {
     let memory = mapped.get(files.memory);
     if (memory === undefined) {
-      memory = new PipeMemory(`pipe:${spec.name}`, files, open(spec, files));
+      memory = new PipeMemory(`pipe:${spec.name}`, files, open(spec, files), spec.slots);
       mapped.set(files.memory, memory);
     } else if (memory.geometry.slots !== spec.slots) {
       throw otherSlots(spec, files, memory.geometry.slots);
@@ -37,9 +37,10 @@ export class PipeMemory {
     id: string,
     readonly files: PipeFiles,
     private readonly mapping: Mapped,
+    slots: number,
   ) {
     this.region = new Region(id, mapping.buffer);
-    this.geometry = layout.geometry(this.region.i32[layout.AT_SLOTS]);
+    this.geometry = layout.geometry(slots);
   }
 
   /** Removes the files when no end is open and nothing waits to be read. */

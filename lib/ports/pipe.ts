@@ -145,17 +145,16 @@ class PipePort implements Port {
     this.#givenBack = layout.consWord(k, 1 - side);
     this.#owner = layout.ownerWord(k, side);
 
-    // Whatever the last owner left behind: nothing to send, and everything to read that it had not taken.
-    this.#cons = Atomics.load(this.#i32, this.#peerGivenBack);
-    tx.moveTo(this.#i32[this.#sent]);
-    this.#i32[tx.base + RING_TAIL] = tx.after(this.#cons, tx.numSlots - 1);
-    const prod = Atomics.load(this.#i32, this.#peerSent);
-    const untaken = firstUntaken(rx, this.#i32[this.#givenBack], prod);
-    rx.moveTo(untaken);
-    this.#i32[rx.base + RING_TAIL] = prod;
+    // Whatever the last owner left behind: nothing to send, and everything to read that it had not taken. Each shared
+    // word is read once, and what was read is what counts.
+    const slot = (word: number): number => within(Atomics.load(this.#i32, word), tx.numSlots);
+    this.#cons = slot(this.#peerGivenBack);
+    this.#txKring = new Kring(tx, slot(this.#sent), tx.before(this.#cons));
+    const prod = slot(this.#peerSent);
+    const untaken = firstUntaken(rx, slot(this.#givenBack), prod);
     Atomics.store(this.#i32, this.#givenBack, untaken);
-    this.#txKring = new Kring(tx);
-    this.#rxKring = new Kring(rx);
+    this.#rxKring = new Kring(rx, untaken, prod);
+    for (const kring of [this.#txKring, this.#rxKring]) kring.reset();
   }
 
   txsync(): void {
@@ -304,6 +303,11 @@ class PipePort implements Port {
       memory.release();
     }
   }
+}
+
+/** `index`, or 0 where it is no slot: makeSense() has put such words right, unless somebody writes there just now. */
+function within(index: number, slots: number): number {
+  return index >>> 0 < slots ? index : 0;
 }
 
 /**
