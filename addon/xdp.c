@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #ifdef __linux__
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/if_xdp.h>
 #include <stdlib.h>
@@ -317,6 +318,19 @@ static napi_value bpf_xsk_map(napi_env env, napi_callback_info info) {
   return bpf_result(env, port, fd);
 }
 
+// bpfDup(port, fd) → {handle, fd}: this environment's own descriptor of an object that another thread has open.
+static napi_value bpf_dup(napi_env env, napi_callback_info info) {
+  napi_value argv[2];
+  char port[PORT_NAME_MAX];
+  uint32_t from;
+  if (!get_args(env, info, 2, argv) || !get_string(env, argv[0], port, sizeof port, "port") ||
+      !get_u32(env, argv[1], &from, "fd"))
+    return NULL;
+  int fd = fcntl((int)from, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return throw_errno(env, errno, "fcntl(F_DUPFD_CLOEXEC)", port);
+  return bpf_result(env, port, fd);
+}
+
 // bpfMapSet(map, queue, socket): frames of that queue go to that socket.
 static napi_value bpf_map_set(napi_env env, napi_callback_info info) {
   napi_value argv[3];
@@ -426,6 +440,7 @@ void xdp_exports(napi_env env, napi_value exports) {
       ENTRY("xdpWakeTx", xdp_wake_tx),
       ENTRY("raiseMemlock", raise_memlock),
       ENTRY("bpfXskMap", bpf_xsk_map),
+      ENTRY("bpfDup", bpf_dup),
       ENTRY("bpfMapSet", bpf_map_set),
       ENTRY("bpfXdpProgram", bpf_xdp_program),
       ENTRY("bpfXdpLink", bpf_xdp_link),

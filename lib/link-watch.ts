@@ -1,18 +1,15 @@
-import type { Bridge } from './bridge.js';
 import type { Port } from './port.js';
 
 /** ns between two looks at a link; asking takes a system call. */
 const LOOK_NS = 100e6;
 
-/** Watches the links of a bridge's ports, so that one that goes down under traffic is reported, and its return too. */
+/** Watches the links of ports, so that one that goes down under traffic is reported, and its return too. */
 export class LinkWatch {
   readonly #watched: { port: Port; up: boolean; since: number }[];
   #looked = 0;
 
-  constructor(bridge: Bridge, t: number) {
-    this.#watched = [...new Set([bridge.a.port, bridge.b.port])]
-      .filter((port) => port.hasLink)
-      .map((port) => ({ port, up: port.linkUp(), since: t }));
+  constructor(ports: Iterable<Port>, t: number) {
+    this.#watched = [...ports].filter((port) => port.hasLink).map((port) => ({ port, up: port.linkUp(), since: t }));
   }
 
   /**

@@ -44,7 +44,7 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
   native.threadUsage(usage);
   const [user0, system0] = usage;
   const started = now();
-  const links = new LinkWatch(bridge, started);
+  const links = new LinkWatch(new Set([bridge.a.port, bridge.b.port]), started);
   run[STARTED_NS] = started;
   let slowLook = started;
   const say = (sentence: string): void => {

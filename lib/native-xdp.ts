@@ -33,6 +33,8 @@ export interface XdpNative {
   /** Bytes that may be locked now; -1 without limit. */
   raiseMemlock(): number;
   bpfXskMap(port: string, entries: number): HandleAndFd;
+  /** Another descriptor, of this environment, for an object that another thread of the process has open as `fd`. */
+  bpfDup(port: string, fd: number): HandleAndFd;
   bpfMapSet(map: number, queue: number, socket: number): void;
   bpfXdpProgram(port: string, instructions: Int32Array, flags: number): HandleAndFd;
   bpfXdpLink(port: string, program: number, ifindex: number, flags: number, netns: string): HandleAndFd;

@@ -1,6 +1,7 @@
 import type { Amount } from './amount.js';
 import type { PortSpec } from './portspec.js';
 import type { MemoryPlan, Memory, RingPlan } from './memory.js';
+import type { SharedGate } from './ports/xdp-gate.js';
 import type { Region } from './region.js';
 import type { Ring } from './ring.js';
 
@@ -63,6 +64,8 @@ export interface Port {
 export interface PortOptions {
   /** Put interfaces into promiscuous mode while open. Default true. */
   promisc?: boolean;
+  /** For a port that opens some of an AF_XDP interface's queues while other threads have the others. */
+  gate?: SharedGate;
 }
 
 /**

@@ -5,8 +5,9 @@
 export class SequenceCheck {
   /** Per tag (where the frames come from): the sequence number expected next. Wraps with 32 bits. */
   readonly expected = new Int32Array(1 << 16);
-  /** Frames passed over by a later one and not seen since. */
+  /** Frames passed over by a later one and not seen since: of all tags, and per tag. */
   lost = 0;
+  readonly lostOf = new Float64Array(1 << 16);
   /** Frames seen again. */
   duplicates = 0;
   /** Frames that came after a later one. */
@@ -26,20 +27,32 @@ export class SequenceCheck {
   arrived(tag: number, seq: number): void {
     const ahead = (seq - this.expected[tag]) | 0;
     if (ahead >= 0) {
-      if (ahead > 0) {
-        this.lost += ahead;
-        this.#addGap(tag, this.expected[tag], ahead);
-      }
+      if (ahead > 0) this.#miss(tag, this.expected[tag], ahead);
       this.expected[tag] = seq + 1;
       return;
     }
     if (this.#closeGap(tag, seq)) {
       // It was taken for lost: it is late.
       this.lost--;
+      this.lostOf[tag]--;
       this.reordered++;
       return;
     }
     this.duplicates++;
+  }
+
+  /** `seq` was seen, which came before `first`, the lowest number seen until now. */
+  preceded(tag: number, seq: number, first: number): void {
+    this.#miss(tag, (seq + 1) | 0, (first - seq - 1) | 0);
+    this.reordered++;
+  }
+
+  /** Numbers from `first` on were passed over. */
+  #miss(tag: number, first: number, count: number): void {
+    if (count <= 0) return;
+    this.lost += count;
+    this.lostOf[tag] += count;
+    this.#addGap(tag, first, count);
   }
 
   #addGap(tag: number, first: number, count: number): void {
@@ -70,6 +83,7 @@ export class SequenceCheck {
     const missing = (next - this.expected[tag]) | 0;
     if (missing <= 0) return;
     this.lost += missing;
+    this.lostOf[tag] += missing;
     this.expected[tag] = next;
   }
 }

@@ -75,3 +75,12 @@ export function waitForLinks(
     if (!port.linkUp()) say(`${port.name}: the link is down; frames flow once it is up`);
   }
 }
+
+/** Statistics of a port that may be what failed: none where it cannot tell them any more. */
+export function statsLeft(port: Port): Record<string, number> {
+  try {
+    return port.stats();
+  } catch {
+    return {};
+  }
+}

@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
 import { Control } from './control.js';
 import { deferred, type Deferred } from './deferred.js';
+import { newWorker } from './new-worker.js';
 import { PortError, RunError, UsageError } from './errors.js';
 
 /**
@@ -62,7 +62,7 @@ export function startThread<Opened, Report, Ended>({
   onSay,
   last,
 }: ThreadOptions<Report, Ended>): Running<Opened, Report, Ended> {
-  const worker = new Worker(url, { workerData: { ...job, shared: control.shared }, name });
+  const worker = newWorker(url, { ...job, shared: control.shared }, name);
   const opened = deferred<Opened>();
   const running = deferred<undefined>();
   const ended = deferred<Ended>();

@@ -8,7 +8,7 @@ import { runLoop, type EndReason } from './loop.js';
 import { openPorts } from './open.js';
 import type { Port } from './port.js';
 import { portInfo, type PortInfo } from './portinfo.js';
-import { Failed, pin, serve, waitForLinks } from './serve.js';
+import { Failed, pin, serve, statsLeft, waitForLinks } from './serve.js';
 import type { ThreadMessage } from './thread.js';
 import type { WaitMode } from './wait.js';
 
@@ -70,15 +70,6 @@ function closeAll(ports: readonly Port[]): void {
     first.close();
   } finally {
     closeAll(rest);
-  }
-}
-
-/** Statistics of a port that may be what failed. */
-function countersLeft(port: Port): PortCounters {
-  try {
-    return port.stats();
-  } catch {
-    return {};
   }
 }
 
@@ -148,7 +139,7 @@ function work(
       });
       return ended(reason, counters());
     } catch (error) {
-      return new Failed(error, ended('failed', ports.map(countersLeft)));
+      return new Failed(error, ended('failed', ports.map(statsLeft)));
     }
   } finally {
     closeAll(ports);

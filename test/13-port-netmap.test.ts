@@ -114,6 +114,70 @@ describe('netmap ports', { skip: process.platform !== 'linux' && 'the stand-in i
     ]);
   });
 
+  describe('shared out among threads', () => {
+    /** Runs generators side by side in the child; what each sent and received, and what went wrong. */
+    const generate = (...runs: string[][]) =>
+      kernel.run(async (_native, { nativeUrl }, input) => {
+        const { startGenerator } = (await import(
+          new URL('./gen/run.js', nativeUrl).href
+        )) as typeof import('../lib/gen/run.js');
+        const { parsePktGen } = (await import(
+          new URL('./cli/pkt-gen-options.js', nativeUrl).href
+        )) as typeof import('../lib/cli/pkt-gen-options.js');
+        const one = async (args: string[]) => {
+          try {
+            const run = startGenerator(parsePktGen(['--no-promisc', ...args]).settings);
+            const { port } = await run.opened;
+            const { report } = await run.ended;
+            const { sent, received } = report;
+            return { rings: [port.txRings, port.rxRings], sent: sent?.frames, received };
+          } catch (error) {
+            return { message: (error as Error).message, sent: undefined, received: undefined };
+          }
+        };
+        return Promise.all(input.map(one));
+      }, runs);
+
+    it("a NIC's rings are bound one by one, each by a thread of its own", () => {
+      generate(['-i', 'netmap:nm1', '-f', 'rx', '-c', '4', '-t', '0.1']);
+      // nr_mode and nr_ringid of struct nmreq_register.
+      const asked = kernel
+        .requests()
+        .filter(({ header }) => header.readUInt16LE(2) === 1)
+        .map(({ body }) => [body.readUInt32LE(36), body.readUInt16LE(34)]);
+      assert.deepEqual(
+        asked.sort(),
+        [0, 1, 2, 3].map((ring) => [4, ring]),
+      );
+    });
+    it('a pipe of two rings: every frame arrives, in one stream a ring', () => {
+      const [received, sent] = generate(
+        ['-i', 'netmap:y}1@conf:rings=2', '-f', 'rx', '-c', '2', '-n', '5000'],
+        ['-i', 'netmap:y{1@conf:rings=2', '-f', 'tx', '-c', '2', '-n', '5000', '-R', '100k'],
+      );
+      assert.equal(sent.sent, 5000, JSON.stringify([sent, received]));
+      const { frames, tagged, streams, lost, duplicates } = received.received!;
+      assert.deepEqual([frames, tagged, streams, lost, duplicates], [5000, 5000, 2, 0, 0]);
+    });
+    it('what cannot be shared out is refused', () => {
+      const refusals = generate(
+        ['-i', 'netmap:nm1', '-f', 'tx', '-c', '3'],
+        ['-i', 'netmap:nm1', '-f', 'rx', '-c', '2'],
+        ['-i', 'netmap:nm1^', '-f', 'rx', '-c', '2'],
+        ['-i', 'vale0:a', '-f', 'tx', '-c', '2'],
+        ['-i', 'netmap:y{1', '-f', 'tx', '-c', '2'],
+      ).map(({ message }) => message);
+      const expected = [
+        /netmap:nm1 has 2 rings each way, and each of 3 threads needs one of its own; write -c 2, or set their number/,
+        /netmap:nm1 receives on 4 rings, .*; write -c 4 or -c 1/,
+        /netmap:nm1\^: only all rings of a NIC or a pipe/,
+        /vale0:a: only all rings of a NIC or a pipe/,
+        /has 1 ring each way, .* give the pipe more: @conf:rings=2/,
+      ];
+      for (const [k, pattern] of expected.entries()) assert.match(refusals[k] ?? '', pattern);
+    });
+  });
+
   it('two ports of one memory forward a frame without touching it; a reinit is counted; closing twice is harmless', () => {
     const result = kernel.run(async (_native, { nativeUrl }) => {
       const { openPorts } = (await import(new URL('./open.js', nativeUrl).href)) as typeof import('../lib/open.js');

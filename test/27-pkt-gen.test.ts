@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { parsePktGen } from '../lib/cli/pkt-gen-options.js';
@@ -188,6 +189,61 @@ describe('pkt-gen', () => {
     assert.equal(received.frames, 3000 - stats['missed']);
     assert.equal(received.bytes, 124 * received.frames);
     assert.equal(received.tagged, 0);
+  });
+
+  describe('several threads', () => {
+    it("tx → sim: exactly the frames asked for, each thread's rings streams of their own", async () => {
+      const { sent, stats } = await finish('-i', 'sim:a@rings=5,check=off', '-f', 'tx', '-n', '20001', '-c', '3');
+      assert.deepEqual([sent.frames, sent.bytes, sent.unsent], [20_001, 60 * 20_001, 0]);
+      assert.equal(stats['sent'], 20_001);
+    });
+    it('tx at a rate: each thread has its share of it', async () => {
+      const { sent } = await finish('-i', 'sim:a@rings=2', '-f', 'tx', '-n', '1000', '-c', '2', '-R', '2k');
+      assert.deepEqual([sent.frames, sent.targetPps, sent.gapNs], [1000, 2000, 1e6]);
+      // Between n frames of a thread lie n - 1 gaps.
+      assert.equal(sent.gaps!.count, 1000 - 2);
+    });
+    it('rx ← sim: every frame of every ring is counted, or missed', async () => {
+      const port = 'sim:a@rings=3,rate=100M,size=128,count=3001';
+      const { received, stats, reason } = await finish('-i', port, '-f', 'rx', '-c', '2');
+      assert.equal(reason, 'ended');
+      assert.equal(stats['offered'], 3001);
+      assert.equal(received.frames, 3001 - stats['missed']);
+      assert.equal(received.bytes, 124 * received.frames);
+    });
+    it('rx -n: not one frame more', async () => {
+      const { received, reason } = await finish('-i', 'sim:a@rings=2,rate=1G', '-f', 'rx', '-c', '2', '-n', '5003');
+      assert.deepEqual([received.frames, reason], [5003, 'frames']);
+    });
+    it('a signal stops all of them, with one summary', async () => {
+      const rx = start('-i', 'sim:a@rings=2,rate=1M', '-f', 'rx', '-c', '2');
+      await says(rx.child, /"open"/);
+      rx.child.kill('SIGINT');
+      const { code, summary, stdout } = await rx.ended;
+      assert.equal(code, 0);
+      assert.equal(summary.reason, 'stopped');
+      assert.equal(stdout.match(/"summary"/g)?.length, 1);
+    });
+    it('when one cannot open its part the run fails, and says why once', async () => {
+      const { code, stderr } = await start('-i', 'sim:a@rings=2,buf=64', '-f', 'tx', '-6', '-c', '2').ended;
+      assert.equal(code, 2);
+      assert.equal(stderr.match(/buffers of 64 bytes do not hold the headers/g)?.length, 1);
+    });
+    for (const { args, message } of [
+      { args: ['-i', 'sim:a', '-f', 'tx', '-c', '2'], message: /1 ring each way, .* -c 1, or .* rings=2 in its name/ },
+      { args: ['-i', 'sim:a@rings=4', '-f', 'tx', '-c', '3', '-p', '2'], message: /3 threads cannot send on 2 rings/ },
+      { args: ['-i', 'pipe:x{1', '-f', 'rx', '-c', '2'], message: /a pipe has one ring each way/ },
+      { args: ['-i', 'pcap:@out=/dev/null', '-f', 'tx', '-c', '2'], message: /by one thread; leave -c out/ },
+      { args: ['-i', 'sim:a@rings=2', '-f', 'ping', '-c', '2'], message: /--threads does not go with -f ping/ },
+      { args: ['-i', 'sim:a@rings=2', '-f', 'tx', '-P', 'x.pcap', '-c', '2'], message: /--threads is about frames/ },
+      { args: ['-i', 'sim:a@rings=2', '-f', 'tx', '-c', '0'], message: /threads/ },
+      { args: ['-i', 'sim:a@rings=2', '-f', 'tx', '-c', '2', '-a', '4000'], message: /CPU 400[01]/ },
+    ])
+      it(`refused: ${args.join(' ')}`, async () => {
+        const { code, stderr } = await start(...args).ended;
+        assert.match(stderr, message);
+        assert.equal(code, 2);
+      });
   });
 
   describe('into a file, read by tshark: valid UDP with right checksums', { skip: withoutTshark }, () => {
@@ -549,5 +605,87 @@ describe('pkt-gen on veth', { skip: skipWithoutLab() }, () => {
     const { code, summary } = await pong.ended;
     assert.equal(code, 0);
     assert.equal(summary.reflected.frames, 100);
+  });
+
+  describe('several threads on an interface with four queues', () => {
+    let c: Namespace;
+    let d: Namespace;
+    before(() => {
+      [c, d] = [lab.namespace('c'), lab.namespace('d')];
+      lab.veth(c, { name: 'c0' }, d, { name: 'd0' }, { queues: 4 });
+    });
+    const portC = (): string => `xdp:c0@netns=${c.name}`;
+    const portD = (): string => `xdp:d0@netns=${d.name},slots=4096`;
+    const untouched = (): void => {
+      for (const [ns, link] of [[c, 'c0'] as const, [d, 'd0'] as const]) {
+        assert.deepEqual(ns.xdpPrograms(link), []);
+        assert.equal(ns.promiscuity(link), 0);
+      }
+    };
+
+    for (const [tx, rx] of [
+      [2, 3],
+      [4, 1],
+      [1, 4],
+    ] as const)
+      it(`tx -c ${tx} → veth → rx -c ${rx}: what was sent is what is counted, in a stream for each ring`, async () => {
+        const sink = start('-i', portD(), '-f', 'rx', '-t', '30', '-n', '4000', '-c', String(rx));
+        await says(sink.child, /"open"/);
+        assert.equal(d.xdpPrograms('d0').length, 1);
+        assert.equal(d.promiscuity('d0'), 1);
+        const args = ['-n', '4000', '-R', '20k', '-b', '64', '-c', String(tx)];
+        const { sent } = await finish('-i', portC(), '-f', 'tx', ...args);
+        const { summary, code, stderr } = await sink.ended;
+        assert.equal(code, 0, stderr);
+        assert.equal(sent.frames, 4000);
+        const { frames, tagged, streams, lost, duplicates } = summary.received;
+        assert.deepEqual([frames, tagged, streams, lost, duplicates], [4000, 4000, 4, 0, 0], JSON.stringify(summary));
+        untouched();
+      });
+
+    it('pong -c 4 answers a ping', async () => {
+      const pong = start('-i', portD(), '-f', 'pong', '-c', '4');
+      await says(pong.child, /"open"/);
+      const { sent, received } = await finish('-i', portC(), '-f', 'ping', '-n', '50');
+      assert.deepEqual([sent.frames, received.tagged], [50, 50]);
+      pong.child.kill('SIGINT');
+      const { code, summary } = await pong.ended;
+      assert.deepEqual([code, summary.reflected.frames], [0, 50]);
+      untouched();
+    });
+
+    it('more threads than queues are refused, and leave the interface as it was', async () => {
+      const { code, stderr } = await start('-i', portC(), '-f', 'rx', '-c', '5').ended;
+      assert.match(stderr, /4 rings each way, and each of 5 threads .* -c 4, or .*ethtool -L c0/);
+      assert.equal(code, 2);
+      untouched();
+    });
+
+    it('killed, it leaves the interface as it was', async () => {
+      const rx = start('-i', portD(), '-f', 'rx', '-c', '2');
+      await says(rx.child, /"open"/);
+      rx.child.kill('SIGKILL');
+      await rx.ended;
+      // The kernel takes sockets and program back in its own time.
+      for (let i = 0; i < 100 && d.xdpPrograms('d0').length > 0; i++) await sleep(20);
+      untouched();
+    });
+
+    it('the interface is deleted while they receive: the error, after a summary of what had come', async () => {
+      const sink = start('-i', portD(), '-f', 'rx', '-c', '2');
+      await says(sink.child, /"open"/);
+      await finish('-i', portC(), '-f', 'tx', '-n', '1000', '-R', '10k', '-b', '64');
+      c.ip('link', 'del', 'c0');
+      const { code, stdout, stderr } = await sink.ended;
+      assert.equal(code, 1, stdout);
+      const lines = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Summary | { type: 'error' });
+      assert.equal(lines.at(-1)!.type, 'error');
+      const summary = lines.at(-2) as Summary;
+      assert.deepEqual([summary.type, summary.reason, summary.received.frames], ['summary', 'failed', 1000]);
+      assert.match(`${stdout}${stderr}`, /the interface d0 is gone/);
+    });
   });
 });

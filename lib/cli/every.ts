@@ -16,9 +16,12 @@ export function every(seconds: number, action: (stopped: () => boolean) => Promi
     }, due - performance.now());
   };
   const run = (): void => {
-    void action(() => done).finally(() => {
-      if (!done) plan();
-    });
+    // What fails meanwhile is told to whoever waits for the end.
+    void action(() => done)
+      .catch(() => undefined)
+      .finally(() => {
+        if (!done) plan();
+      });
   };
   plan();
   return () => {

@@ -90,9 +90,18 @@ const OPTIONS = {
   rings: {
     short: 'p',
     value: 'RINGS',
-    help: 'Send on so many tx rings, in turn, each a stream of its own. Default: all.',
+    help: 'Send on so many tx rings, in turn, each a stream of its own; with -c, all threads together. Default: all.',
   },
-  cpu: { short: 'a', value: 'CPU', help: 'Run the thread on this CPU, numbered from 0.' },
+  threads: {
+    short: 'c',
+    value: 'THREADS',
+    help: "Share the port's rings and the rate out among so many threads. An interface needs a ring (queue) for each, a simulated port rings= in its name. Default 1.",
+  },
+  cpu: {
+    short: 'a',
+    value: 'CPU',
+    help: 'Run the thread on this CPU, numbered from 0; several threads on this one and those that follow.',
+  },
   wait: {
     value: 'busy|poll',
     help: 'What to do when no frame arrives: busy (default) looks again at once and takes a whole core, poll sleeps until the port has work, which adds to latencies.',
@@ -191,6 +200,7 @@ export function parsePktGen(args: readonly string[]): PktGenCommand {
       wait: line.word('wait', ['busy', 'poll']) ?? 'busy',
       frames: line.read('frames', (text) => parseCountWithin(text, 1, Number.MAX_SAFE_INTEGER, 'count')) ?? 0,
       seconds: line.read('time', positive) ?? 0,
+      threads: line.read('threads', (text) => parseCountWithin(text, 1, 256, 'threads')) ?? 1,
       cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 4095, 'CPU')) ?? -1,
       burst: line.read('burst', (text) => parseCountWithin(text, 1, MAX_BURST, 'burst')) ?? DEFAULT_BURST,
       rate: line.read('rate', (text) => parseRateOf(text, sizes)),
@@ -219,9 +229,9 @@ function checkOptions(line: Line, mode: GenMode): void {
   const sends = mode === 'tx' || mode === 'ping';
   if (!sends) refuse([...MADE, ...MADE_TOO, 'rate', 'rings'], `is about frames to send, -f ${mode} makes none`);
   if (mode !== 'tx') refuse(['replay'], `goes with -f tx, not with -f ${mode}`);
-  if (mode === 'ping') refuse(['no-tag', 'rings'], 'does not go with -f ping');
+  if (mode === 'ping') refuse(['no-tag', 'rings', 'threads'], 'does not go with -f ping');
   if (line.has('replay'))
-    refuse([...MADE, ...MADE_TOO, 'rings'], 'is about frames that are made up, -P sends those of a capture');
+    refuse([...MADE, ...MADE_TOO, 'rings', 'threads'], 'is about frames that are made up, -P sends those of a capture');
   else refuse(['speed', 'loops'], 'goes with -P');
   if (line.has('rate') && line.has('speed')) refuse(['speed'], 'and --rate both say how fast the capture is sent');
 }

@@ -2,11 +2,10 @@
 import type { Flow } from '../gen/headers.js';
 import type { Endpoint } from '../gen/range.js';
 import type { GenReport } from '../gen/report.js';
-import type { GenOpened } from '../gen/run.js';
-import type { GenSettings } from '../gen/worker.js';
+import type { GenOpened, GenSettings } from '../gen/worker.js';
 import { Histogram, type HistogramJson } from '../measure/histogram.js';
 import { FCS_BYTES, formatFrameRate, formatRate, formatTime, WIRE_OVERHEAD_BYTES } from '../units.js';
-import { count, portText } from './summary.js';
+import { count, portStatsText, portText } from './summary.js';
 
 /** What flowed between two reports. */
 export interface GenRates {
@@ -152,7 +151,9 @@ function framesText(
 }
 
 export function openedText({ port, sourceMac }: GenOpened, settings: GenSettings, numbers: Numbers): string {
-  const lines = [`${port.name}: ${portText(port)}`, ...port.notes.map((note) => `  ${note}`)];
+  const { threads } = settings;
+  const shared = threads > 1 ? `, shared out among ${threads} threads` : '';
+  const lines = [`${port.name}: ${portText(port)}${shared}`, ...port.notes.map((note) => `  ${note}`)];
   return `${[...lines, ...framesText(settings, sourceMac, numbers)].join('\n')}\n`;
 }
 
@@ -170,7 +171,7 @@ export function intervalText(before: GenReport | undefined, after: GenReport, nu
   return `${(after.ns / 1e9).toFixed(1)} s  ${parts.join('; ')}\n`;
 }
 
-export function summaryText(report: GenReport, numbers: Numbers): string {
+export function summaryText(report: GenReport, { name, threads }: GenSettings, numbers: Numbers): string {
   const { sent, received, reflected } = report;
   const rates = ratesBetween(undefined, report);
   const lines = [`\nran for ${numbers.time(Math.round(report.ns))}`];
@@ -187,9 +188,9 @@ export function summaryText(report: GenReport, numbers: Numbers): string {
       );
     const gaps = timesOf(sent.gaps);
     if (gaps !== undefined) {
-      const nominal = 1e9 / sent.targetPps!;
+      const inEach = threads > 1 ? ' in each thread' : '';
       lines.push(
-        `  frame to frame: asked for ${numbers.time(Math.round(nominal))}, mean ${numbers.time(gaps.meanNs)}, ${numbers.times(gaps)}`,
+        `  frame to frame${inEach}: asked for ${numbers.time(Math.round(sent.gapNs!))}, mean ${numbers.time(gaps.meanNs)}, ${numbers.times(gaps)}`,
         `  jitter: ${numbers.time(Math.round(sent.meanDeviationNs!))} from what was asked for, on average`,
       );
     }
@@ -202,7 +203,7 @@ export function summaryText(report: GenReport, numbers: Numbers): string {
       lines.push(`  ${numbers.count(reflected.ignored)} frames carried no tag to answer, and were left unanswered`);
   }
   if (received) lines.push(flowed('received', received, rates.received!), ...receivedLines(report, numbers));
-  return `${lines.join('\n')}\n`;
+  return `${lines.join('\n')}\n${portStatsText({ name, stats: report.stats })}`;
 }
 
 function receivedLines({ sent, received }: GenReport, numbers: Numbers): string[] {

@@ -1,5 +1,7 @@
+import { RunError } from '../errors.js';
 import { startGenerator } from '../gen/run.js';
 import type { GenReport } from '../gen/report.js';
+import type { GenEnded } from '../gen/worker.js';
 import type { Result } from '../measure/results.js';
 import { appendResults, RESULT_VERSION } from '../measure/results.js';
 import { every } from './every.js';
@@ -39,10 +41,16 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
         before = report;
       });
     }
-    const { reason, report } = await generator.ended;
+    const ended = await generator.ended.catch((error: unknown) => {
+      if (error instanceof RunError) return error as RunError<GenEnded>;
+      throw error;
+    });
     stopReports();
-    output.text(summaryText(report, numbers));
+    // A run that failed has sent and received all the same.
+    const { reason, report } = ended instanceof RunError ? ended.ended : ended;
+    output.text(summaryText(report, settings, numbers));
     output.json({ type: 'summary', reason, ...jsonOf(report, undefined) });
+    if (ended instanceof RunError) throw ended;
     if (command.out !== undefined) {
       const notice = appendResults(command.out, [resultOf(command, report)]);
       if (notice !== undefined) output.error(`pkt-gen: ${notice}\n`);
@@ -68,7 +76,8 @@ function jsonOf(report: GenReport, before: GenReport | undefined): Record<string
       receivedWireBitsPerSecond: rates.received.wireBitsPerSecond,
     }),
     ...(sent && { sent: { ...sent, gaps: timesOf(sent.gaps), lateness: timesOf(sent.lateness) } }),
-    ...(received && { received: { ...received, latency: timesOf(received.latency) } }),
+    // One by one, streams are of use to the merging of threads only.
+    ...(received && { received: { ...received, seen: undefined, latency: timesOf(received.latency) } }),
     ...rest,
   };
 }
@@ -87,6 +96,7 @@ function resultOf({ settings }: PktGenCommand, report: GenReport): Result {
     cell: {
       port: settings.name,
       mode: settings.mode,
+      ...(settings.threads > 1 && { threads: settings.threads }),
       ...(sends && { size: sizes.size === 1 ? settings.sizes[0] : `${Math.min(...sizes)}-${Math.max(...sizes)}` }),
       ...(settings.rate !== undefined && settings.rate !== Infinity && { pps: settings.rate }),
     },

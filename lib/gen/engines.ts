@@ -1,7 +1,8 @@
 import type { EndReason } from '../loop.js';
 import type { Port } from '../port.js';
 import type { Reflector } from './reflector.js';
-import type { Receiver } from './receiver.js';
+import { UNLIMITED, type Quota } from './quota.js';
+import { slotsWaiting, type Receiver } from './receiver.js';
 import type { GenReport } from './report.js';
 import type { Sender, Source } from './sender.js';
 
@@ -22,15 +23,19 @@ export interface Engine {
 export class TxEngine implements Engine {
   constructor(
     readonly source: Source,
-    readonly most: number,
+    readonly quota: Quota,
   ) {}
 
   turn(t: number): number {
-    const left = this.most - this.source.frames;
-    return left > 0 ? this.source.send(t, left) : 0;
+    const { source, quota } = this;
+    // Nothing is claimed while nothing is due, and so nothing is allocated; the source still syncs.
+    const granted = source.wait(t) > 0 ? 0 : quota.claim(source.burst);
+    const sent = source.send(t, granted);
+    quota.settle(granted, sent);
+    return sent;
   }
   over(): EndReason | undefined {
-    if (this.source.frames >= this.most) return 'frames';
+    if (this.quota.spent) return 'frames';
     return this.source.ended ? 'ended' : undefined;
   }
   wait(t: number): number {
@@ -50,15 +55,15 @@ export class RxEngine implements Engine {
   constructor(
     readonly port: Port,
     readonly receiver: Receiver,
-    readonly most: number,
+    readonly quota: Quota,
   ) {}
 
   turn(): number {
-    return this.receiver.receive(this.most - this.receiver.frames);
+    return this.receiver.receive(this.quota);
   }
   over(): EndReason | undefined {
-    if (this.receiver.frames >= this.most) return 'frames';
-    return this.port.ended() && !this.receiver.waiting ? 'ended' : undefined;
+    if (this.quota.spent) return 'frames';
+    return this.port.ended() && slotsWaiting(this.port) === 0 ? 'ended' : undefined;
   }
   wait(): number {
     return 0;
@@ -72,7 +77,7 @@ export class RxEngine implements Engine {
 /** How long a reply is waited for, ns. */
 const REPLY_NS = 1e9;
 
-/** `-f ping`: at the rate asked for, or each as soon as the one before was answered. */
+/** `-f ping`: at the rate asked for, or each as soon as the one before was answered. One thread, so it counts by itself. */
 export class PingEngine implements Engine {
   #latest = 0;
 
@@ -84,7 +89,7 @@ export class PingEngine implements Engine {
 
   turn(t: number): number {
     const { sender, receiver } = this;
-    const received = receiver.receive(Infinity);
+    const received = receiver.receive(UNLIMITED);
     let most = this.most - sender.frames;
     if (sender.pacer.gap === 0) {
       const answered = receiver.tagged >= sender.frames || t - this.#latest >= REPLY_NS;
@@ -112,15 +117,15 @@ export class PongEngine implements Engine {
   constructor(
     readonly port: Port,
     readonly reflector: Reflector,
-    readonly most: number,
+    readonly quota: Quota,
   ) {}
 
   turn(): number {
-    return this.reflector.turn(this.most - this.reflector.frames);
+    return this.reflector.turn(this.quota);
   }
   over(): EndReason | undefined {
-    if (this.reflector.frames >= this.most) return 'frames';
-    return this.port.ended() && !this.reflector.waiting ? 'ended' : undefined;
+    if (this.quota.spent) return 'frames';
+    return this.port.ended() && slotsWaiting(this.port) === 0 ? 'ended' : undefined;
   }
   wait(): number {
     return 0;

@@ -1,12 +1,15 @@
 import { nicSide } from '../bridge.js';
 import type { Control } from '../control.js';
+import { LinkWatch } from '../link-watch.js';
 import type { EndReason } from '../loop.js';
 import { native, now } from '../native.js';
 import type { Port } from '../port.js';
 import { StallWatch } from '../stall.js';
 import type { WaitMode } from '../wait.js';
+import { Failed, statsLeft } from '../serve.js';
 import type { Engine } from './engines.js';
 import type { GenReport } from './report.js';
+import type { GenEnded } from './worker.js';
 
 export interface GenLoopOptions {
   wait: WaitMode;
@@ -29,64 +32,71 @@ const LONGEST_NS = 10e6;
 /** poll.h, the same on Linux and FreeBSD. */
 const POLLIN = 0x0001;
 
-/** Runs an engine until it is over, or asked to stop. */
+/** Runs an engine until it is over, or asked to stop, or its port fails. */
 export function runEngine(
   engine: Engine,
   port: Port,
   control: Control,
   options: GenLoopOptions,
-): { reason: EndReason; report: GenReport } {
+): GenEnded | Failed<GenEnded> {
   const stalls = new StallWatch({ a: nicSide(port), b: { port, rx: [], tx: [] } });
   const usage = new Float64Array(4);
   native.threadUsage(usage);
   const [user0, system0] = usage;
   const started = now();
-  let looked = started;
-  let reason: EndReason | undefined;
+  const links = new LinkWatch([port], started);
   const list = Int32Array.from(port.fds.flatMap((fd) => [fd, POLLIN, 0]));
 
-  const report = (t: number): GenReport => {
+  const report = (t: number, stats: Record<string, number>): GenReport => {
     native.threadUsage(usage);
-    return {
-      ...engine.report(),
-      ns: t - started,
-      stats: port.stats(),
-      userNs: usage[0] - user0,
-      systemNs: usage[1] - system0,
-    };
+    return { ...engine.report(), ns: t - started, stats, userNs: usage[0] - user0, systemNs: usage[1] - system0 };
+  };
+  const say = (sentence: string): void => {
+    options.say(sentence);
   };
   const look = (t: number): EndReason | undefined => {
     if (control.stopping) return 'stopped';
     if (options.ns > 0 && t - started >= options.ns) return 'time';
-    stalls.look(t, (sentence) => {
-      options.say(sentence);
-    });
-    if (control.takeReport()) options.report(report(t));
+    links.look(t, say);
+    stalls.look(t, say);
+    if (control.takeReport()) options.report(report(t, port.stats()));
     return engine.over(t);
   };
-
-  while (reason === undefined) {
-    const t = now();
-    const moved = engine.turn(t);
-    if (moved === 0) {
-      const ahead = engine.wait(t);
-      if (ahead > AHEAD_NS) native.sleepNs(Math.floor(Math.min(ahead - AHEAD_NS / 2, LONGEST_NS)));
-      else if (options.wait === 'poll' && ahead === 0) {
-        if (port.fds.length > 0) native.poll(list, port.fds.length, LONGEST_NS / 1e6);
-        else native.sleepNs(port.napNs);
+  const idle = (t: number): void => {
+    const ahead = engine.wait(t);
+    if (ahead > AHEAD_NS) native.sleepNs(Math.floor(Math.min(ahead - AHEAD_NS / 2, LONGEST_NS)));
+    if (ahead !== 0) return;
+    // Nothing to do until somebody else has done something, who may need this CPU for it.
+    if (options.wait === 'busy') native.yieldCpu();
+    else if (port.fds.length > 0) native.poll(list, port.fds.length, LONGEST_NS / 1e6);
+    else native.sleepNs(port.napNs);
+  };
+  const spin = (): EndReason => {
+    for (let looked = started; ;) {
+      const t = now();
+      let reason: EndReason | undefined;
+      if (engine.turn(t) === 0) {
+        idle(t);
+        reason = engine.over(t);
       }
-      reason = engine.over(t);
+      if (t - looked >= LOOK_NS) {
+        looked = t;
+        reason = look(t);
+      }
+      if (reason !== undefined) return reason;
     }
-    if (t - looked >= LOOK_NS) {
-      looked = t;
-      reason = look(t);
+  };
+
+  try {
+    const reason = spin();
+    // The rates are about the time in which frames were made, not about the flush.
+    const ended = now();
+    for (const deadline = ended + FLUSH_NS; port.txPending() > 0 && now() < deadline;) {
+      port.txsync();
+      native.sleepNs(1000);
     }
+    return { reason, report: report(ended, port.stats()) };
+  } catch (error) {
+    return new Failed<GenEnded>(error, { reason: 'failed', report: report(now(), statsLeft(port)) });
   }
-  // The rates are about the time in which frames were made, not about the flush.
-  const ended = now();
-  for (const deadline = ended + FLUSH_NS; port.txPending() > 0 && now() < deadline;) {
-    port.txsync();
-    native.sleepNs(1000);
-  }
-  return { reason, report: report(ended) };
 }

@@ -65,9 +65,15 @@ export class Pacer {
   }
 
   /** What a report says of pacing; nothing where there was none. */
-  report(): Pick<Sent, 'targetPps' | 'givenUp' | 'gaps' | 'meanDeviationNs'> {
+  report(): Pick<Sent, 'targetPps' | 'gapNs' | 'givenUp' | 'gaps' | 'meanDeviationNs'> {
     if (this.gap === 0) return { givenUp: 0 };
-    const { gaps, deviation, givenUp, rate } = this;
-    return { givenUp, targetPps: rate, gaps: gaps.toJSON(), meanDeviationNs: deviation / Math.max(1, gaps.count) };
+    const { gap: gapNs, gaps, deviation, givenUp, rate } = this;
+    return {
+      givenUp,
+      targetPps: rate,
+      gapNs,
+      gaps: gaps.toJSON(),
+      meanDeviationNs: deviation / Math.max(1, gaps.count),
+    };
   }
 }

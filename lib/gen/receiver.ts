@@ -4,7 +4,11 @@ import { now } from '../native.js';
 import type { Port } from '../port.js';
 import { SequenceCheck } from '../sequence.js';
 import { counterFor, OTHER_CLOCK, TAGGED, type Count, type Tracking } from './count.js';
+import type { Quota } from './quota.js';
 import type { Received } from './report.js';
+
+/** A frame that comes this many behind the first one seen was reordered; no network holds one up for longer. */
+const MOST_EARLY = 65_536;
 
 /** Counts what arrives at a port, on all its rx rings, and follows the tagged frames. */
 export class Receiver implements Tracking {
@@ -14,8 +18,7 @@ export class Receiver implements Tracking {
   readonly #counters = new Float64Array(COUNTERS);
   readonly #count: readonly Count[];
   readonly #first = new Int32Array(1 << 16);
-  #streams = 0;
-  #before = 0;
+  readonly #streams: number[] = [];
 
   /**
    * @param magic which frames are followed: those sent, or those sent back
@@ -37,23 +40,24 @@ export class Receiver implements Tracking {
     return this.sums[TAGGED];
   }
 
-  /** Takes up to `most` frames that have arrived. Returns how many. */
-  receive(most: number): number {
-    this.port.rxsync();
+  /** Takes the frames that have arrived, as many as the quota grants. Returns how many. */
+  receive(quota: Quota): number {
+    const { port } = this;
+    port.rxsync();
+    const waiting = slotsWaiting(port);
+    if (waiting === 0) return 0;
     const t = now(); // after the sync: what it shows had been sent by then
     const high = Math.floor(t / 0x1_0000_0000);
     const low = t - high * 0x1_0000_0000;
     const before = this.frames;
+    const most = quota.claim(waiting);
     for (const count of this.#count) {
       const left = most - (this.frames - before);
       if (left > 0) count(left, high, low);
     }
-    return this.frames - before;
-  }
-
-  /** Whether a frame waits in a ring. */
-  get waiting(): boolean {
-    return this.port.rx.some((ring) => ring.space > 0);
+    const taken = this.frames - before;
+    quota.settle(most, taken);
+    return taken;
   }
 
   /** Numbers start at 1, so that the first frame of a stream, which is expected to be 0, always comes here. */
@@ -62,15 +66,22 @@ export class Receiver implements Tracking {
     const first = this.#first[stream];
     if (first === 0) {
       this.#first[stream] = sequence;
-      this.#streams++;
-      this.#before += (sequence - 1) >>> 0;
+      this.#streams.push(stream);
       expected[stream] = sequence + 1;
-    } else if (((sequence - first) | 0) < 0 && this.#before > 0) {
-      // It was sent before the first that was seen, and came after it.
-      this.#before--;
-      this.check.reordered++;
+      return;
+    }
+    const early = (first - sequence) | 0;
+    // In a run so long that numbers may have wrapped, nothing is that early any more.
+    if (early > 0 && early <= MOST_EARLY && (expected[stream] - first) >>> 0 < 0x8000_0000) {
+      this.check.preceded(stream, sequence, first);
+      this.#first[stream] = sequence;
     } else this.check.arrived(stream, sequence);
   };
+
+  /** Frames numbered before the first that was seen. */
+  get #before(): number {
+    return this.#streams.reduce((total, stream) => total + ((this.#first[stream] - 1) >>> 0), 0);
+  }
 
   report(): Received {
     const { lost, duplicates, reordered } = this.check;
@@ -78,11 +89,24 @@ export class Receiver implements Tracking {
       frames: this.frames,
       bytes: this.#counters[BYTES],
       tagged: this.tagged,
-      streams: this.#streams,
+      streams: this.#streams.length,
       ...{ lost, duplicates, reordered },
       before: this.#before,
       otherClock: this.sums[OTHER_CLOCK],
       latency: this.latency.toJSON(),
+      seen: this.#streams.map((stream) => ({
+        stream,
+        first: this.#first[stream],
+        next: this.check.expected[stream],
+        lost: this.check.lostOf[stream],
+      })),
     };
   }
+}
+
+/** Slots of received frames that nobody has taken yet. */
+export function slotsWaiting({ rx }: Port): number {
+  let slots = 0;
+  for (const ring of rx) slots += ring.space;
+  return slots;
 }

@@ -6,6 +6,8 @@ import type { Port } from '../port.js';
 import type { Ring } from '../ring.js';
 import { replaceWord } from './checksum.js';
 import { ipHeader, payloadOf, tagWord } from './count.js';
+import type { Quota } from './quota.js';
+import { slotsWaiting } from './receiver.js';
 import type { Reflected } from './report.js';
 import { REPLY, REQUEST } from './tag.js';
 
@@ -38,16 +40,13 @@ export class Reflector {
   get frames(): number {
     return this.#counters[FRAMES];
   }
-  /** Whether a frame waits in a ring. */
-  get waiting(): boolean {
-    return this.port.rx.some((ring) => ring.space > 0);
-  }
-
-  /** One turn: up to `most` frames. Returns the frames looked at. */
-  turn(most: number): number {
+  /** One turn: as many frames as the quota grants. Returns the frames looked at. */
+  turn(quota: Quota): number {
     this.port.rxsync();
     let seen = 0;
-    let left = most;
+    const waiting = slotsWaiting(this.port);
+    const granted = waiting === 0 ? 0 : quota.claim(waiting);
+    let left = granted;
     for (const { rx, tx, forward } of this.#ways) {
       while (left > 0) {
         const slots = frameSlots(rx);
@@ -65,6 +64,7 @@ export class Reflector {
         left--;
       }
     }
+    quota.settle(granted, granted - left);
     this.port.txsync();
     return seen;
   }

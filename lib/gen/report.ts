@@ -11,6 +11,8 @@ export interface Sent {
   readonly txFull: number;
   /** Frames a second that were asked for; absent: as fast as possible, or a capture's own timing. */
   readonly targetPps?: number;
+  /** Time from one frame of a thread to the next as asked for, ns; paced runs only. */
+  readonly gapNs?: number;
   /** Frames of the schedule that were given up because the sender was held up. */
   readonly givenUp: number;
   /** Time from one frame to the next as sent, and the mean of its difference from the nominal one, ns; paced runs only. */
@@ -38,6 +40,19 @@ export interface Received {
   readonly otherClock: number;
   /** One way, or there and back for ping. */
   readonly latency: HistogramJson;
+  /** The streams one by one: threads that have seen parts of one are put together by it. */
+  readonly seen: readonly StreamState[];
+}
+
+/** How far a stream has come: sequence numbers, which wrap with 32 bits. */
+export interface StreamState {
+  /** As it lies in memory. */
+  readonly stream: number;
+  /** The lowest number seen, and the one that follows the highest. */
+  readonly first: number;
+  readonly next: number;
+  /** Numbers between them that were not seen. */
+  readonly lost: number;
 }
 
 /** What `pong` did. */

@@ -14,6 +14,8 @@ export interface Source {
   send(t: number, most: number): number;
   /** Frames put into the rings so far. */
   readonly frames: number;
+  /** The most that one send() is good for. */
+  readonly burst: number;
   /** No frame will come any more. */
   readonly ended: boolean;
   /** ns from `t` until the next frame is due; 0 or less: it is. */
@@ -59,6 +61,9 @@ export class Sender implements Source {
 
   get frames(): number {
     return this.#counters[FRAMES];
+  }
+  get burst(): number {
+    return this.pacer.bound;
   }
 
   send(t: number, most: number): number {

@@ -1,16 +1,19 @@
-/** The generator's thread: opens the port, waits for its link, runs the engine, and tells the main thread. */
-import { parentPort, workerData } from 'node:worker_threads';
+/** A thread of the generator: opens its share of the port, waits for the link, runs the engine, and tells the main thread. */
+import { workerData } from 'node:worker_threads';
 import { Control } from '../control.js';
-import { PortError, UsageError } from '../errors.js';
+import { UsageError } from '../errors.js';
 import type { EndReason } from '../loop.js';
-import { native, now } from '../native.js';
+import { native } from '../native.js';
 import { openPort } from '../open.js';
-import type { Port } from '../port.js';
-import { parsePortSpec } from '../portspec.js';
+import type { Port, PortOptions } from '../port.js';
+import { parsePortSpec, type PortSpec } from '../portspec.js';
+import { Failed, pin, serve, waitForLinks } from '../serve.js';
+import type { ThreadMessage } from '../thread.js';
 import { portInfo, type PortInfo } from '../portinfo.js';
 import type { WaitMode } from '../wait.js';
 import { PingEngine, PongEngine, RxEngine, TxEngine, type Engine } from './engines.js';
 import { runEngine } from './loop.js';
+import { Quota } from './quota.js';
 import { Receiver } from './receiver.js';
 import { Reflector } from './reflector.js';
 import { Replay } from './replay.js';
@@ -22,9 +25,9 @@ import type { Flow } from './headers.js';
 
 export type GenMode = 'tx' | 'rx' | 'ping' | 'pong';
 
-/** What the main thread asks for; plain data. */
-export interface GenJob {
-  shared: SharedArrayBuffer;
+/** What a run is to do; plain data. */
+export interface GenSettings {
+  /** The port. */
   name: string;
   mode: GenMode;
   promisc: boolean;
@@ -34,7 +37,9 @@ export interface GenJob {
   /** Frames after which the run ends; 0: none. */
   frames: number;
   seconds: number;
-  /** CPU to run on; -1: any. */
+  /** Threads, each with rings of its own. */
+  threads: number;
+  /** CPU that the first thread runs on, the others on those that follow; -1: any. */
   cpu: number;
   burst: number;
   /** Frames a second; Infinity: as fast as possible; undefined: a capture's own timing. */
@@ -47,39 +52,35 @@ export interface GenJob {
   sizes: number[];
   randomPayload: boolean;
   plain: boolean;
-  /** 0..65535 */
+  /** 0..65535; of the first ring, the others follow. */
   stream: number;
   /** A capture to send instead, how much faster than its own timing, and how often. */
   replay: { file: string; speed: number; loops: number } | undefined;
 }
 
-/** A job without what is made when it starts. */
-export type GenSettings = Omit<GenJob, 'shared'>;
+/** One thread's share of it: rate, rings, stream and CPU are its own. */
+export interface GenJob extends GenSettings {
+  shared: SharedArrayBuffer;
+  port: PortSpec;
+  options: PortOptions;
+  /** From quotaFor(). */
+  quota: SharedArrayBuffer;
+}
 
-export type GenMessage =
-  | { type: 'open'; port: PortInfo; sourceMac: string }
-  | { type: 'running' }
-  | { type: 'say'; sentence: string }
-  | { type: 'report'; report: GenReport }
-  | { type: 'end'; reason: EndReason; report: GenReport }
-  | { type: 'fail'; usage: boolean; message: string; port: string; code?: string };
+/** What was opened. */
+export interface GenOpened {
+  port: PortInfo;
+  /** The address frames are sent from. */
+  sourceMac: string;
+}
 
-/** Links take up to this long to come up after a NIC entered netmap mode; upstream's tools wait as long. */
-const LINK_WAIT_S = 4;
+export interface GenEnded {
+  reason: EndReason | 'failed';
+  report: GenReport;
+}
 
 /** Locally administered, for ports without an address of their own. */
 const ANY_MAC = Uint8Array.from([0x02, 0, 0, 0, 0, 0x01]);
-
-function send(message: GenMessage): void {
-  parentPort!.postMessage(message);
-}
-
-function waitForLink(port: Port, job: GenJob, control: Control): void {
-  const deadline = now() + (job.linkWait ?? LINK_WAIT_S) * 1e9;
-  while (!control.stopping && now() < deadline && port.hasLink && !port.linkUp()) native.sleepNs(10e6);
-  if (port.hasLink && !port.linkUp())
-    send({ type: 'say', sentence: `${port.name}: the link is down; starting all the same` });
-}
 
 /** The address of the interface behind a port. */
 function ownMac(name: string): Uint8Array {
@@ -107,7 +108,7 @@ function makeSender(port: Port, job: GenJob, flow: Flow): Sender {
 }
 
 function makeEngine(port: Port, job: GenJob, flow: Flow): Engine {
-  const most = job.frames > 0 ? job.frames : Infinity;
+  const quota = new Quota(job.frames || Infinity, job.quota);
   const { mode } = job;
   if (mode !== 'rx' && port.tx.length === 0)
     throw new UsageError(`${port.name} sends nothing; -f ${mode} needs a port that does`);
@@ -115,39 +116,45 @@ function makeEngine(port: Port, job: GenJob, flow: Flow): Engine {
     throw new UsageError(`${port.name} receives nothing; -f ${mode} needs a port that does`);
   switch (mode) {
     case 'tx':
-      return new TxEngine(makeSource(port, job, flow), most);
+      return new TxEngine(makeSource(port, job, flow), quota);
     case 'rx':
-      return new RxEngine(port, new Receiver(port, REQUEST), most);
+      return new RxEngine(port, new Receiver(port, REQUEST), quota);
     case 'ping':
-      return new PingEngine(makeSender(port, job, flow), new Receiver(port, REPLY, swapHalf(job.stream)), most);
+      return new PingEngine(
+        makeSender(port, job, flow),
+        new Receiver(port, REPLY, swapHalf(job.stream)),
+        job.frames || Infinity,
+      );
     case 'pong':
-      return new PongEngine(port, new Reflector(port), most);
+      return new PongEngine(port, new Reflector(port), quota);
   }
 }
 
-function work(job: GenJob): void {
-  if (job.cpu >= 0) native.pin(job.cpu);
+function work(
+  job: GenJob,
+  post: (message: ThreadMessage<GenOpened, GenReport, GenEnded>) => void,
+): GenEnded | Failed<GenEnded> {
+  pin(job.cpu);
   const control = new Control(job.shared);
-  const port = openPort(job.name, { promisc: job.promisc });
+  const say = (sentence: string): void => {
+    post({ type: 'say', sentence });
+  };
+  const port = openPort(job.port, job.options);
   let engine: Engine | undefined;
   try {
     const sourceMac = job.flow.sourceMac ?? addressOf(ownMac(job.name));
-    const flow = { ...job.flow, sourceMac };
-    engine = makeEngine(port, job, flow);
-    send({ type: 'open', port: portInfo(port), sourceMac: macText(sourceMac.bytes) });
-    waitForLink(port, job, control);
-    send({ type: 'running' });
-    const { reason, report } = runEngine(engine, port, control, {
+    engine = makeEngine(port, job, { ...job.flow, sourceMac });
+    post({ type: 'open', opened: { port: portInfo(port), sourceMac: macText(sourceMac.bytes) } });
+    waitForLinks([port], job.linkWait, control, say);
+    post({ type: 'running' });
+    return runEngine(engine, port, control, {
       wait: job.wait,
       ns: job.seconds * 1e9,
-      say: (sentence) => {
-        send({ type: 'say', sentence });
-      },
+      say,
       report: (report) => {
-        send({ type: 'report', report });
+        post({ type: 'report', report });
       },
     });
-    send({ type: 'end', reason, report });
   } finally {
     engine?.close?.();
     port.close();
@@ -163,18 +170,4 @@ function macText(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(':');
 }
 
-try {
-  work(workerData as GenJob);
-} catch (error) {
-  const { message, code, port = '' } = error as Error & { code?: string; port?: string };
-  send({
-    type: 'fail',
-    usage: error instanceof UsageError,
-    message:
-      error instanceof UsageError || error instanceof PortError || code !== undefined
-        ? message
-        : String((error as Error).stack),
-    port,
-    ...(code === undefined ? {} : { code }),
-  });
-}
+serve((post) => work(workerData as GenJob, post));

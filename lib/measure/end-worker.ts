@@ -1,10 +1,10 @@
 /** One end of a bench, a generator or a sink: opens its port once and makes one run after the other on it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Control } from '../control.js';
-import { PortError, UsageError } from '../errors.js';
 import { RxEngine, TxEngine, type Engine } from '../gen/engines.js';
 import { runEngine } from '../gen/loop.js';
 import { parseEndpoint, parseMacRange } from '../gen/range.js';
+import { Quota, UNLIMITED } from '../gen/quota.js';
 import { Receiver } from '../gen/receiver.js';
 import type { GenReport } from '../gen/report.js';
 import { Sender } from '../gen/sender.js';
@@ -13,6 +13,7 @@ import { makeTemplates } from '../gen/templates.js';
 import { native, now } from '../native.js';
 import { openPort } from '../open.js';
 import type { Port } from '../port.js';
+import { failure, Failed } from '../serve.js';
 import type { WaitMode } from '../wait.js';
 
 /** What an end is made of. */
@@ -65,18 +66,16 @@ function send(message: EndMessage): void {
 }
 
 function fail(error: unknown): void {
-  const usage = error instanceof UsageError;
-  const known = usage || error instanceof PortError || (error as NodeJS.ErrnoException).code !== undefined;
-  const { message, stack } = error as Error;
-  send({ type: 'fail', usage, message: known ? message : (stack ?? message) });
+  const { usage, message } = failure(error);
+  send({ type: 'fail', usage, message });
 }
 
 function engineFor(port: Port, run: Exclude<EndRun, { kind: 'close' }>): Engine {
-  if (run.kind === 'receive') return new RxEngine(port, new Receiver(port, REQUEST, swapHalf(run.stream)), Infinity);
+  if (run.kind === 'receive') return new RxEngine(port, new Receiver(port, REQUEST, swapHalf(run.stream)), UNLIMITED);
   const templates = makeTemplates(FLOW, { sizes: [run.size], randomPayload: false, plain: false });
   // One ring: one stream, whose numbers the sink follows.
   const options = { flow: FLOW, templates, burst: BURST, stream: run.stream, rate: run.rate };
-  return new TxEngine(new Sender(port, port.tx.slice(0, 1), options), run.frames);
+  return new TxEngine(new Sender(port, port.tx.slice(0, 1), options), new Quota(run.frames));
 }
 
 const { name, wait } = workerData as EndJob;
@@ -101,7 +100,7 @@ try {
       }
       const engine = engineFor(port, run);
       send({ type: 'running' });
-      const { report } = runEngine(engine, port, new Control(run.shared), {
+      const ended = runEngine(engine, port, new Control(run.shared), {
         wait,
         ns: run.kind === 'send' ? run.seconds * 1e9 : 0,
         say: () => undefined,
@@ -109,7 +108,8 @@ try {
           send({ type: 'report', report: now });
         },
       });
-      send({ type: 'end', report });
+      if (ended instanceof Failed) throw ended.error;
+      send({ type: 'end', report: ended.report });
     } catch (error) {
       fail(error);
     }

@@ -1,8 +1,9 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { Control } from '../control.js';
 import { deferred, type Deferred } from '../deferred.js';
 import { PortError, UsageError } from '../errors.js';
 import type { GenReport } from '../gen/report.js';
+import { newWorker } from '../new-worker.js';
 import { parsePortSpec } from '../portspec.js';
 import type { WaitMode } from '../wait.js';
 import type { EndJob, EndMessage, EndRun } from './end-worker.js';
@@ -36,7 +37,7 @@ export class End {
     wait: WaitMode,
   ) {
     const job: EndJob = { name, wait };
-    this.#worker = new Worker(new URL('./end-worker.js', import.meta.url), { workerData: job, name: 'bench end' });
+    this.#worker = newWorker(new URL('./end-worker.js', import.meta.url), job, 'bench end');
     this.#worker.on('message', (message: EndMessage) => {
       this.#take(message);
     });

@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
 import { DEFAULT_BURST } from '../bridge.js';
 import { PortError, UsageError } from '../errors.js';
+import { newWorker } from '../new-worker.js';
 import { formatPortSpec, parsePortSpec } from '../portspec.js';
 import type { SimSpec } from '../portspec.js';
 import type { WaitMode } from '../wait.js';
@@ -145,7 +145,7 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
   };
   // Nothing on the virtual clock depends on how fast the thread is, so a new one has no use, but to be ended early.
   if (virtual && options.signal === undefined) return runJob(job);
-  const worker = new Worker(new URL('./trial-worker.js', import.meta.url), { workerData: job, name: 'trial' });
+  const worker = newWorker(new URL('./trial-worker.js', import.meta.url), job, 'trial');
   const abort = (): void => {
     void worker.terminate();
   };

@@ -1,5 +1,5 @@
 import type { XdpSpec } from '../portspec.js';
-import type { XdpMode } from './xdp-attach.js';
+import type { XdpGate } from './xdp-gate.js';
 import type { NetdevInfo } from '../native-netdev.js';
 import type { XdpSocket } from './xdp-socket.js';
 
@@ -9,7 +9,7 @@ export function xdpNotes(
   info: NetdevInfo,
   queues: readonly number[],
   socket: XdpSocket,
-  mode: XdpMode,
+  { mode, queues: served }: XdpGate,
 ): string[] {
   const { ifname, netns } = spec;
   const command = `${netns === undefined ? '' : `ip netns exec ${netns} `}ethtool -K ${ifname}`;
@@ -25,7 +25,7 @@ export function xdpNotes(
       `${ifname}: busy polling keeps interrupts off only after: echo 2 > /sys/class/net/${ifname}/napi_defer_hard_irqs; ` +
         `echo 200000 > /sys/class/net/${ifname}/gro_flush_timeout`,
     );
-  if (queues.length < (info.rxQueues ?? 1))
+  if (served < (info.rxQueues ?? 1))
     notes.push(`${ifname}: frames that arrive on its other queues go to the host, not through this port`);
   if (!info.flags.up) notes.push(`${ifname} is down; frames flow once it is up`);
   if (info.driver === 'veth')

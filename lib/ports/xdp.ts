@@ -8,11 +8,10 @@ import type { Port, PortOptions, Prepared } from '../port.js';
 import type { XdpSpec } from '../portspec.js';
 import type { Region } from '../region.js';
 import type { Ring } from '../ring.js';
-import { attach, type Attachment } from './xdp-attach.js';
-import { withRemedy } from './xdp-errors.js';
+import { withRemedy, type XdpContext } from './xdp-errors.js';
 import type { NetdevInfo } from '../native-netdev.js';
+import { XdpGate, type SharedGate } from './xdp-gate.js';
 import { xdpNotes } from './xdp-notes.js';
-import { redirectProgram } from './xdp-program.js';
 import { XdpQueue } from './xdp-queue.js';
 import { openSocket, type XdpSocket } from './xdp-socket.js';
 
@@ -34,13 +33,11 @@ interface XdpPlan {
   /** The MTU needs frames of several buffers. */
   multiBuffer: boolean;
   promisc: boolean;
+  gate: SharedGate | undefined;
 }
 
-/**
- * Prepares a Linux interface behind AF_XDP sockets, one for each queue.
- * @throws PortError when the interface is not there or lacks a queue that was asked for
- */
-export function prepareXdp(spec: XdpSpec, options: PortOptions): Prepared {
+/** @throws PortError when the interface is not there or lacks a queue that was asked for */
+function planXdp(spec: XdpSpec, options: PortOptions): XdpPlan {
   const netns = spec.netns ?? '';
   let info: NetdevInfo;
   try {
@@ -50,7 +47,7 @@ export function prepareXdp(spec: XdpSpec, options: PortOptions): Prepared {
   }
   const queues = chooseQueues(spec, info);
   const slots = queues.map(() => spec.slots);
-  const plan: XdpPlan = {
+  return {
     spec,
     netns,
     info,
@@ -59,11 +56,41 @@ export function prepareXdp(spec: XdpSpec, options: PortOptions): Prepared {
     rings: { tx: slots, rx: slots, extraBuffers: queues.length * spec.slots },
     multiBuffer: info.mtu + L2_BYTES > spec.frame - HEADROOM,
     promisc: options.promisc ?? true,
+    gate: options.gate,
   };
+}
+
+/**
+ * Prepares a Linux interface behind AF_XDP sockets, one for each queue.
+ * @throws PortError when the interface is not there or lacks a queue that was asked for
+ */
+export function prepareXdp(spec: XdpSpec, options: PortOptions): Prepared {
+  const plan = planXdp(spec, options);
   return {
     needs: { plan: plan.rings, bufSize: spec.frame, offsetMask: spec.frame - 1 },
     open: (memory) => new XdpPort(plan, memory!),
   };
+}
+
+/**
+ * What threads need that each open some of an interface's queues: which there are, and the gate, to be closed after them.
+ * @throws PortError when the interface is not there, lacks a queue that was asked for, or has a program already
+ */
+export function openQueues(spec: XdpSpec, options: PortOptions): { queues: readonly number[]; gate: XdpGate } {
+  const plan = planXdp(spec, options);
+  try {
+    return { queues: plan.queues, gate: openGate(plan) };
+  } catch (error) {
+    throw withRemedy(error, contextOf(plan));
+  }
+}
+
+function openGate({ spec, info, queues, multiBuffer, promisc, gate }: XdpPlan): XdpGate {
+  return new XdpGate(spec, { ifindex: info.index, queues, frags: multiBuffer, promisc }, gate);
+}
+
+function contextOf({ spec, netns, info, multiBuffer }: XdpPlan): XdpContext {
+  return { port: spec.text, ifname: spec.ifname, netns, mtu: info.mtu, multiBuffer };
 }
 
 /** A socket takes a queue both ways, so only those that exist both ways can be opened. */
@@ -100,9 +127,7 @@ export class XdpPort implements Port {
   readonly #sockets: XdpSocket[] = [];
   readonly #ifname: string;
   readonly #netns: string;
-  #attachment: Attachment | undefined;
-  #map = -1;
-  #promisc = -1;
+  #gate: XdpGate | undefined;
   #closed = false;
 
   /** @throws PortError with the cause and the remedy */
@@ -122,13 +147,9 @@ export class XdpPort implements Port {
     } catch (error) {
       this.close();
       throw withRemedy(error, {
-        port: this.name,
-        ifname: this.#ifname,
-        netns: this.#netns,
+        ...contextOf(plan),
         queue: plan.queues[this.queues.length] ?? 0,
         bytes: memory.bufCount * memory.bufSize,
-        mtu: plan.info.mtu,
-        multiBuffer: plan.multiBuffer,
       });
     }
   }
@@ -155,18 +176,9 @@ export class XdpPort implements Port {
       const spare = extra.subarray(i * spec.slots, (i + 1) * spec.slots);
       this.queues.push(new XdpQueue(new Kring(this.rx[i]), new Kring(this.tx[i]), socket, spare));
     }
-    const map = native.bpfXskMap(spec.text, queues.at(-1)! + 1);
-    this.#map = map.handle;
-    for (const [i, queue] of queues.entries()) native.bpfMapSet(map.handle, queue, this.#sockets[i].handle);
-    this.#attachment = attach(
-      { text: spec.text, ifindex: info.index, netns },
-      redirectProgram(map.fd),
-      spec.mode,
-      plan.multiBuffer,
-    );
-    // After the program: drivers reset the device when one is attached.
-    if (plan.promisc) this.#promisc = native.netdevPromiscOpen(spec.ifname, netns);
-    return xdpNotes(spec, info, queues, this.#sockets[0], this.#attachment.mode);
+    this.#gate = openGate(plan);
+    for (const [i, queue] of queues.entries()) this.#gate.enter(queue, this.#sockets[i].handle);
+    return xdpNotes(spec, info, queues, this.#sockets[0], this.#gate);
   }
 
   /**
@@ -262,9 +274,7 @@ export class XdpPort implements Port {
     this.#closed = true;
     // The memory may live on, with the other port of a bridge.
     for (const ring of [...this.tx, ...this.rx]) ring.i32[ring.base + RING_TAIL] = ring.head;
-    if (this.#promisc >= 0) native.netdevPromiscClose(this.#promisc);
-    this.#attachment?.close();
-    if (this.#map >= 0) native.bpfClose(this.#map);
+    this.#gate?.close();
     for (const socket of this.#sockets) socket.close();
     this.memory.release();
   }

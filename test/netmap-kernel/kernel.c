@@ -55,6 +55,7 @@ typedef struct {
 typedef struct {
   uint64_t at; // in the region
   uint32_t slots, hwcur, hwtail;
+  uint32_t told; // hwtail as the ring shows it: the other end of a pipe moves hwtail meanwhile
   bool tx;
 } kring;
 
@@ -188,7 +189,7 @@ static int ring_new(port *p, kring *k, bool tx, uint32_t id, uint32_t slots) {
   uint32_t index;
   if (256 + slots * 16 > r->ring_bytes || !take(r, r->ifs, 0, r->rings, &index)) return ENOMEM;
   *k = (kring){.at = rings_at(r) + (uint64_t)index * r->ring_bytes, .slots = slots, .tx = tx};
-  k->hwtail = tx ? slots - 1 : 0;
+  k->hwtail = k->told = tx ? slots - 1 : 0;
   uint8_t *ring = ring_of(p, k);
   memset(ring, 0, r->ring_bytes);
   put(ring, 0, 8, buffers_at(r) - k->at);
@@ -218,18 +219,23 @@ static uint32_t span(const kring *k, uint32_t from, uint32_t to) {
   return (to + k->slots - from) % k->slots;
 }
 
+static void tell(const port *p, kring *k) {
+  k->told = k->hwtail;
+  put(ring_of(p, k), 28, 4, k->told);
+}
+
 // What the kernel holds of head and cur; a ring that breaks the rules is put back to the kernel's own state.
 static bool accept(const port *p, kring *k, uint32_t *head) {
   uint8_t *ring = ring_of(p, k);
   *head = (uint32_t)get(ring, 20, 4);
   const uint32_t cur = (uint32_t)get(ring, 24, 4), tail = (uint32_t)get(ring, 28, 4);
-  const bool good = *head < k->slots && cur < k->slots && tail == k->hwtail &&
+  const bool good = *head < k->slots && cur < k->slots && tail == k->told &&
                     span(k, k->hwcur, *head) <= span(k, k->hwcur, k->hwtail) &&
                     span(k, *head, cur) <= span(k, *head, k->hwtail);
   if (good) return true;
   put(ring, 20, 4, k->hwcur);
   put(ring, 24, 4, k->hwcur);
-  put(ring, 28, 4, k->hwtail);
+  tell(p, k);
   return false;
 }
 
@@ -272,7 +278,7 @@ static bool sync_tx(port *p, kring *k) {
     k->hwcur = head;
     k->hwtail = (head + k->slots - 1) % k->slots;
   }
-  put(ring_of(p, k), 28, 4, k->hwtail);
+  tell(p, k);
   return true;
 }
 
@@ -286,7 +292,7 @@ static bool sync_rx(port *p, kring *k) {
     const uint32_t queued = (uint32_t)get(ring_of(peer, tx), 20, 4);
     if (tx->at != 0 && queued < tx->slots) pipe_move(peer, tx, queued);
   }
-  put(ring_of(p, k), 28, 4, k->hwtail);
+  tell(p, k);
   return true;
 }
 

@@ -1,0 +1,99 @@
+import { Histogram, type HistogramJson } from '../measure/histogram.js';
+import type { GenReport, Received, Reflected, Sent, StreamState } from './report.js';
+
+type Numeric<T> = { [Key in keyof T]-?: T[Key] extends number ? Key : never }[keyof T];
+
+function sum<T>(parts: readonly T[], key: Numeric<T>): number {
+  return parts.reduce((total, part) => total + (part[key] as number), 0);
+}
+
+function together(histograms: readonly HistogramJson[]): Histogram {
+  const all = new Histogram();
+  for (const json of histograms) all.merge(Histogram.fromJSON(json));
+  return all;
+}
+
+/** The reports of a run's threads as one: counts are sums, times the longest, histograms hold what all recorded. */
+export function mergeReports(reports: readonly GenReport[]): GenReport {
+  const of = <T>(pick: (report: GenReport) => T | undefined): T[] => reports.flatMap((report) => pick(report) ?? []);
+  const [sent, received, reflected] = [of((r) => r.sent), of((r) => r.received), of((r) => r.reflected)];
+  const problem = of((report) => report.problem).at(0);
+  const stats: Record<string, number> = {};
+  for (const report of reports)
+    for (const [name, value] of Object.entries(report.stats))
+      // An extreme, such as longestGapNs, is none of a sum.
+      stats[name] = name.endsWith('Ns') ? Math.max(stats[name] ?? 0, value) : (stats[name] ?? 0) + value;
+  return {
+    ns: Math.max(...reports.map(({ ns }) => ns)),
+    ...(sent.length > 0 && { sent: mergeSent(sent) }),
+    ...(received.length > 0 && { received: mergeReceived(received) }),
+    ...(reflected.length > 0 && { reflected: mergeReflected(reflected) }),
+    stats,
+    userNs: sum(reports, 'userNs'),
+    systemNs: sum(reports, 'systemNs'),
+    ...(problem !== undefined && { problem }),
+  };
+}
+
+function mergeSent(parts: readonly Sent[]): Sent {
+  // Every part is paced, or none; a capture is sent by one thread alone, and what is told of it goes through.
+  const [first] = parts;
+  const gaps = together(parts.flatMap((part) => part.gaps ?? []));
+  const deviation = parts.reduce((total, part) => total + (part.meanDeviationNs ?? 0) * (part.gaps?.count ?? 0), 0);
+  return {
+    ...first,
+    frames: sum(parts, 'frames'),
+    bytes: sum(parts, 'bytes'),
+    unsent: sum(parts, 'unsent'),
+    txFull: sum(parts, 'txFull'),
+    givenUp: sum(parts, 'givenUp'),
+    ...(first.targetPps !== undefined && {
+      targetPps: parts.reduce((total, { targetPps = 0 }) => total + targetPps, 0),
+      gaps: gaps.toJSON(),
+      meanDeviationNs: deviation / Math.max(1, gaps.count),
+    }),
+  };
+}
+
+function mergeReflected(parts: readonly Reflected[]): Reflected {
+  return { frames: sum(parts, 'frames'), bytes: sum(parts, 'bytes'), ignored: sum(parts, 'ignored') };
+}
+
+function mergeReceived(parts: readonly Received[]): Received {
+  const { seen, lost, twice } = mergeStreams(parts.flatMap((part) => part.seen));
+  return {
+    frames: sum(parts, 'frames'),
+    bytes: sum(parts, 'bytes'),
+    tagged: sum(parts, 'tagged'),
+    streams: seen.length,
+    lost,
+    duplicates: sum(parts, 'duplicates') + twice,
+    reordered: sum(parts, 'reordered'),
+    before: seen.reduce((total, { first }) => total + ((first - 1) >>> 0), 0),
+    otherClock: sum(parts, 'otherClock'),
+    latency: together(parts.map((part) => part.latency)).toJSON(),
+    seen,
+  };
+}
+
+/**
+ * A NIC spreads a stream's flows over its rings, and so over threads: what one of them misses, another has. Numbers wrap
+ * with 32 bits, and differences of them do so too, so what comes out is right while fewer than 2^31 frames are lost.
+ */
+function mergeStreams(states: readonly StreamState[]): { seen: StreamState[]; lost: number; twice: number } {
+  const streams = new Map<number, StreamState[]>();
+  for (const state of states) streams.set(state.stream, [...(streams.get(state.stream) ?? []), state]);
+  let twice = 0;
+  const seen = [...streams.values()].map((parts) => {
+    const [one] = parts;
+    if (parts.length === 1) return one;
+    const { stream } = one;
+    const first = parts.reduce((least, part) => (((part.first - least) | 0) < 0 ? part.first : least), one.first);
+    const next = parts.reduce((most, part) => (((part.next - most) | 0) > 0 ? part.next : most), one.next);
+    const arrived = parts.reduce((total, part) => (total + part.next - part.first - part.lost) | 0, 0);
+    const lost = (next - first - arrived) | 0;
+    twice += Math.max(0, -lost);
+    return { stream, first, next, lost: Math.max(0, lost) };
+  });
+  return { seen, lost: sum(seen, 'lost'), twice };
+}
