@@ -1,6 +1,7 @@
 /** One end of a bench, a generator or a sink: opens its port once and makes one run after the other on it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Control } from '../control.js';
+import { PortError } from '../errors.js';
 import { RxEngine, TxEngine, type Engine } from '../gen/engines.js';
 import { runEngine } from '../gen/loop.js';
 import { parseEndpoint, parseMacRange } from '../gen/range.js';
