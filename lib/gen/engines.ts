@@ -1,7 +1,7 @@
 import type { EndReason } from '../loop.js';
 import type { Port } from '../port.js';
 import type { Reflector } from './reflector.js';
-import { UNLIMITED, type Quota } from './quota.js';
+import type { Quota } from './quota.js';
 import { slotsWaiting, type Receiver } from './receiver.js';
 import type { GenReport } from './report.js';
 import type { Sender, Source } from './sender.js';
@@ -89,7 +89,7 @@ export class PingEngine implements Engine {
 
   turn(t: number): number {
     const { sender, receiver } = this;
-    const received = receiver.receive(UNLIMITED);
+    const received = receiver.receive();
     let most = this.most - sender.frames;
     if (sender.pacer.gap === 0) {
       const answered = receiver.tagged >= sender.frames || t - this.#latest >= REPLY_NS;
