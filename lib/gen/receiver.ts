@@ -4,7 +4,7 @@ import { now } from '../native.js';
 import type { Port } from '../port.js';
 import { SequenceCheck } from '../sequence.js';
 import { counterFor, OTHER_CLOCK, TAGGED, type Count, type Tracking } from './count.js';
-import { UNLIMITED } from "./quota.js";
+import { UNLIMITED } from './quota.js';
 import type { Received } from './report.js';
 
 /** A frame that comes this many behind the first one seen was reordered; no network holds one up for longer. */
