@@ -52,6 +52,8 @@ export class Bridge {
   readonly #limit: number;
   readonly #forward: readonly Forward[];
   readonly #ports: readonly Port[];
+  /** Those that can be flushed. */
+  #able: readonly Port[];
   readonly #rx: readonly Ring[];
   /** What has been counted of each direction's refused frames: those a port has refused before are not this bridge's. */
   readonly #refused: readonly [Amount, Amount];
@@ -75,6 +77,7 @@ export class Bridge {
     );
     this.#rx = this.pairs.flat().map(({ rx }) => rx);
     this.#ports = a.port === b.port ? [a.port] : [a.port, b.port];
+    this.#able = this.#ports;
     this.#refused = [refusedBy(b), refusedBy(a)];
   }
 
@@ -131,10 +134,23 @@ export class Bridge {
     );
   }
 
-  /** Sends what is in the tx rings without receiving more. Returns whether all has left. */
+  /**
+   * Sends what is in the tx rings without receiving more. Returns whether all has left.
+   * @throws what a port threw, once the other has sent; the one that failed is passed over from then on
+   */
   flush(): boolean {
-    for (const port of this.#ports) port.txsync();
-    return this.#ports.every((port) => port.txPending() === 0);
+    const failures: unknown[] = [];
+    this.#able = this.#able.filter((port) => {
+      try {
+        port.txsync();
+        return true;
+      } catch (error) {
+        failures.push(error);
+        return false;
+      }
+    });
+    if (failures.length > 0) throw failures[0];
+    return this.#able.every((port) => port.txPending() === 0);
   }
 
   /** Moves the frames that the ports have refused since the last call from the forwarded to those not forwarded. */

@@ -35,7 +35,10 @@ const SLOW_LOOK_NS = 1e6;
 /** ns that frames still in the tx rings are given to leave once the loop was asked to end. */
 const FLUSH_NS = 1e9;
 
-/** Runs a bridge until it is asked to stop, its sources end, or a limit is reached. */
+/**
+ * Runs a bridge until it is asked to stop, its sources end, or a limit is reached.
+ * @throws what a port threw, once everything has been counted
+ */
 export function runLoop(bridge: Bridge, control: Control, options: LoopOptions): EndReason {
   const { run } = control;
   const wait = options.wait === 'poll' ? new PollWait(bridge) : undefined;
@@ -74,15 +77,23 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     return bridge.finished() ? 'ended' : undefined;
   };
 
-  try {
-    const reason = spin(bridge, run, wait, look);
-    for (const deadline = now() + FLUSH_NS; !bridge.flush() && now() < deadline;) native.sleepNs(1000);
-    return reason;
-  } finally {
-    // Also when a port failed: what had been counted is to be told.
-    bridge.countUnsent();
-    readUsage();
-  }
+  const failures: unknown[] = [];
+  const attempt = <T>(action: () => T): T | undefined => {
+    try {
+      return action();
+    } catch (error) {
+      failures.push(error);
+      return undefined;
+    }
+  };
+  const reason = attempt(() => spin(bridge, run, wait, look));
+  // Where one port failed the other is well: what is on its way there leaves, and is counted, before the failure is told.
+  for (const deadline = now() + FLUSH_NS; attempt(() => bridge.flush()) !== true && now() < deadline;)
+    native.sleepNs(1000);
+  bridge.countUnsent();
+  readUsage();
+  if (reason === undefined || failures.length > 0) throw failures[0];
+  return reason;
 }
 
 /**

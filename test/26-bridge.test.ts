@@ -671,6 +671,29 @@ describe('bridge: capture files', () => {
     assert.ok(err.includes(problems[0]));
   });
 
+  it('a file that cannot grow: the frames in it are forwarded, all others are accounted for, the error is last', () => {
+    const to = join(dir, 'limited.pcap');
+    const words = [TOOL, '--json', 'sim:a@rate=1G,size=1004,count=100,clock=virtual', `pcap:@out=${to}`];
+    // dash counts blocks of 512 bytes, bash of 1024: the file says how many frames of 16 + 1000 bytes it has.
+    const { status, stdout, stderr } = spawnSync(
+      'sh',
+      ['-c', 'ulimit -f 20; exec "$@"', 'sh', process.execPath, ...words],
+      {
+        encoding: 'utf8',
+      },
+    );
+    assert.equal(status, 1);
+    const [summary, error] = lines(stdout).slice(-2);
+    assert.deepEqual([summary.reason, error.type], ['failed', 'error']);
+    assert.match(error.message, /limited\.pcap: cannot write: the file would grow beyond the allowed size.*ulimit -f/);
+    assert.equal(stderr, `bridge: ${error.message}\n`);
+    const [{ received, forwarded, bytes, notForwarded }] = addsUp(summary).directions;
+    assert.equal(forwarded, Math.floor((readFileSync(to).length - 24) / 1016));
+    assert.ok(forwarded > 0 && notForwarded['refused'] > 0);
+    assert.deepEqual([received <= 100, bytes], [true, forwarded * 1000]);
+    assert.equal(summary.ports[1].stats['framesWritten'], forwarded);
+  });
+
   it('two files that are only read have nothing to say to each other', async () => {
     const file = `pcap:${join(CAPTURES, 'pptp.pcap')}`;
     const { code, err } = await run(file, `pcap:${join(CAPTURES, 'afs.pcap')}`);

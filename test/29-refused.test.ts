@@ -7,6 +7,9 @@ import { after, describe, it } from 'node:test';
 import { SLOT_BUF_IDX } from '../lib/abi.js';
 import { Bridge, nicSide } from '../lib/bridge.js';
 import { BYTES, FRAMES, REFUSED, SLOTS, UNSENT, notForwarded } from '../lib/counters.js';
+import { Control } from '../lib/control.js';
+import { PortError } from '../lib/errors.js';
+import { runLoop } from '../lib/loop.js';
 import { openPort, openPorts } from '../lib/open.js';
 import type { Port } from '../lib/port.js';
 import { Lab, skipWithoutLab } from './lab/lab.js';
@@ -177,4 +180,38 @@ describe('refused by the port', () => {
       }
     },
   );
+});
+
+describe('a port that fails midway', () => {
+  for (const failing of [0, 1] as const)
+    it(`the ${failing === 0 ? 'first' : 'second'}: what was on its way to the other leaves, the rest is counted as not sent`, () => {
+      const names = ['a', 'b'].map((name) => `sim:${name}@count=${FRAMES_IN},clock=virtual,rate=1G`);
+      const ports = openPorts(names);
+      try {
+        const broken = ports[failing];
+        const well = ports[1 - failing];
+        const txsync = broken.txsync.bind(broken);
+        const failure = new PortError('gone', broken.name);
+        let both = false;
+        broken.txsync = () => {
+          if (!both) txsync();
+          both ||= ports.every(({ tx: [ring] }) => ring.space < ring.numSlots - 1);
+          if (both) throw failure;
+        };
+        const bridge = new Bridge(nicSide(ports[0]), nicSide(ports[1]), { burst: 16 });
+        const options = { wait: 'busy', ns: 0, say: () => undefined, report: () => undefined } as const;
+        assert.throws(
+          () => runLoop(bridge, new Control(), options),
+          (error) => error === failure,
+        );
+        const toWell = bridge.counters[failing];
+        const toBroken = bridge.counters[1 - failing];
+        assert.equal(well.txPending(), 0);
+        assert.deepEqual([toWell[FRAMES], notForwarded(toWell)], [well.stats()['sent'], 0]);
+        assert.equal(toBroken[FRAMES], broken.stats()['sent']);
+        assert.ok(toWell[FRAMES] > 0 && toBroken[UNSENT] > 0);
+      } finally {
+        close(ports);
+      }
+    });
 });

@@ -34,10 +34,12 @@ describe('xdp: faults', { skip: skipWithoutLab() }, () => {
     b.offloads('b0', { tx: false });
   }
 
-  async function start(wait: 'busy' | 'poll' = 'busy') {
+  /** Standard output and error come as one, in the order in which they were written. */
+  async function start(wait: 'busy' | 'poll' = 'busy', ...options: string[]) {
     const ports = ['eth1', 'eth2'].map((link) => `xdp:${link}@netns=${middle.name}`);
-    const child = spawn(process.execPath, [tool, ...ports.flatMap((port) => ['-i', port]), '--wait', wait], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const words = [tool, ...ports.flatMap((port) => ['-i', port]), '--wait', wait, ...options];
+    const child = spawn('sh', ['-c', 'exec "$@" 2>&1', 'sh', process.execPath, ...words], {
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
     children.add(child);
     const collected = collect(child);
@@ -104,18 +106,64 @@ describe('xdp: faults', { skip: skipWithoutLab() }, () => {
       assert.equal((await bridge.ended).status, 0);
     });
 
-  for (const wait of ['busy', 'poll'] as const)
-    it(`an interface deleted under traffic ends the bridge with a clear error (${wait})`, async () => {
-      const bridge = await start(wait);
-      await answered();
-      const traffic = flood();
-      middle.ip('link', 'del', 'eth2');
-      const { stderr, status } = await bridge.ended;
-      assert.match(stderr, /xdp:eth2@\S+: the interface eth2 is gone/);
-      assert.equal(status, 1);
-      assert.deepEqual(middle.xdpPrograms('eth1'), []);
-      traffic.kill('SIGKILL');
-      middle.ip('link', 'del', 'eth1');
-      wire();
-    });
+  /** Frames that an interface of a namespace has received. */
+  function receivedBy(ns: Namespace, link: string): number {
+    const [{ stats64 }] = JSON.parse(ns.ip('-j', '-s', 'link', 'show', link)) as [
+      { stats64: { rx: { packets: number } } },
+    ];
+    return stats64.rx.packets;
+  }
+
+  /** Deletes eth2 under a running bridge and flood; what the bridge wrote, and the frames that it sent to a0. */
+  async function deleteUnderTraffic(wait: 'busy' | 'poll', ...options: string[]) {
+    const before = receivedBy(a, 'a0');
+    const bridge = await start(wait, ...options);
+    await answered();
+    const traffic = flood();
+    const some = receivedBy(a, 'a0') + 1000;
+    while (receivedBy(a, 'a0') < some) await sleep(5);
+    middle.ip('link', 'del', 'eth2');
+    const { stdout, status } = await bridge.ended;
+    assert.equal(status, 1);
+    assert.deepEqual(middle.xdpPrograms('eth1'), []);
+    traffic.kill('SIGKILL');
+    const arrived = receivedBy(a, 'a0') - before;
+    middle.ip('link', 'del', 'eth1');
+    wire();
+    return { lines: stdout.trimEnd().split('\n'), arrived };
+  }
+
+  const gone = /xdp:eth2@\S+: the interface eth2 is gone/;
+
+  it('an interface deleted under traffic ends the bridge: the counters, and the error last', async () => {
+    const { lines, arrived } = await deleteUnderTraffic('busy');
+    assert.match(lines.at(-1)!, gone);
+    const counted = lines.map((line) => /^xdp:eth2→xdp:eth1: ([\d,]+) frames, .*; not forwarded: none$/.exec(line));
+    const [back] = counted.filter((found) => found !== null);
+    assert.equal(Number(back[1].replaceAll(',', '')), arrived);
+  });
+
+  it('the same for programs', async () => {
+    const { lines, arrived } = await deleteUnderTraffic('poll', '--json');
+    interface Line {
+      type: string;
+      reason: string;
+      message: string;
+      code: string;
+      directions: { received: number; forwarded: number; notForwarded: Record<string, number> }[];
+    }
+    // The sentence for people comes after it, on standard error.
+    assert.match(lines.at(-1)!, gone);
+    const [summary, error] = lines.slice(-3, -1).map((line) => JSON.parse(line) as Line);
+    assert.deepEqual([summary.type, summary.reason, error.type, error.code], ['summary', 'failed', 'error', 'ENODEV']);
+    assert.match(error.message, gone);
+    for (const { received, forwarded, notForwarded } of summary.directions)
+      assert.equal(
+        received,
+        Object.values(notForwarded).reduce((sum, frames) => sum + frames, forwarded),
+      );
+    const [there, back] = summary.directions;
+    assert.deepEqual([back.forwarded, back.notForwarded], [arrived, {}]);
+    assert.ok(there.received >= arrived); // every answer was asked for
+  });
 });

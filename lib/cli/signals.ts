@@ -4,7 +4,8 @@ const STOPPING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. A second one ends the process at once with 128 + its number;
- * the system releases what it held. Returns a function that gives the signals back.
+ * the system releases what it held. A file that reaches its size limit (SIGXFSZ) is an error of the port that writes it
+ * instead. Returns a function that gives the signals back.
  */
 export function onSignals(stop: () => void): () => void {
   let stopping = false;
@@ -18,9 +19,12 @@ export function onSignals(stop: () => void): () => void {
     stopping = true;
     stop();
   };
+  const ignore = (): void => undefined;
   const release = (): void => {
+    process.off('SIGXFSZ', ignore);
     for (const signal of STOPPING) process.off(signal, handle);
   };
+  process.on('SIGXFSZ', ignore);
   for (const signal of STOPPING) process.on(signal, handle);
   return release;
 }
