@@ -1,0 +1,50 @@
+/**
+ * `crash-child.js PORT…`, with thread-crash.js preloaded: a bridge of two ports, or a generator on one, whose thread dies.
+ * Says in JSON what its promises were told, which descriptors are left, and how a second run on the same ports ended.
+ */
+import { readdirSync, readlinkSync } from 'node:fs';
+import { parsePktGen } from '../../lib/cli/pkt-gen-options.js';
+import { startGenerator } from '../../lib/gen/run.js';
+import { startBridge } from '../../lib/run.js';
+
+const names = process.argv.slice(2);
+
+interface Run {
+  opened: Promise<unknown>;
+  running: Promise<unknown>;
+  ended: Promise<unknown>;
+  stop(): void;
+}
+
+function start(): Run {
+  if (names.length === 2) return startBridge(names);
+  return startGenerator(parsePktGen(['-i', names[0], '-f', 'tx', '-R', '10000']).settings);
+}
+
+/** What a promise was told: its error, or nothing. */
+const told = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => '',
+    (error: unknown) => String(error),
+  );
+
+/** Open files and sockets that ports have. */
+const descriptors = (): string[] =>
+  readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      return /netmap-bridge|socket:|bpf/.test(target) ? [target] : [];
+    } catch {
+      return []; // the folder itself, closed by now
+    }
+  });
+
+const before = descriptors();
+const first = start();
+const errors = await Promise.all([first.opened, first.running, first.ended].map(told));
+const left = descriptors().filter((target) => !before.includes(target));
+const second = start();
+await second.running;
+second.stop();
+const again = await told(second.ended);
+process.stdout.write(JSON.stringify({ errors, left, again }));
