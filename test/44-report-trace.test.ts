@@ -105,14 +105,14 @@ function expected(head: string, result: Result): string | undefined {
   const name = head.replace(/ \([^)]*\)$/, '');
   if (head === 'repeat') return String(result.repeat);
   if (Object.hasOwn(cell, head)) return String(cell[head]);
-  if (Object.hasOwn(metrics, name)) return formatNumber(metrics[name], 6);
+  if (Object.hasOwn(metrics, name)) return formatNumber(metrics[name], Number.isInteger(metrics[name]) ? 9 : 5);
   // 84 bytes of 64 and what every frame costs beside: 10^10 / 672 frames a second.
   const line = (result.link_gbps! * 1e3) / (8 * ((cell.size as number) + 20));
   if (name === 'line rate') return formatNumber(line, 5);
   const metric = /^(\w+) % of line rate$/.exec(head)?.[1];
   if (metric !== undefined) return metric in metrics ? formatNumber((100 * metrics[metric]) / line, 4) : '';
   const sampled = /^readings of (\w+)/.exec(head)?.[1];
-  if (sampled !== undefined) return samples![sampled].map((value) => formatNumber(value, 6)).join(' ');
+  if (sampled !== undefined) return samples![sampled].map((value) => formatNumber(value, 5)).join(' ');
   if (histogram === undefined) return undefined;
   if (head === 'frames') return formatNumber(histogram.count, 9);
   if (head === 'min' || head === 'max') return formatTime(histogram[head]);

@@ -243,6 +243,60 @@ describe('tables of a report', () => {
   });
 });
 
+describe('a report of many runs', () => {
+  const [base] = demoResults(1);
+  const page = (name: string, ...lines: Result[]): string => {
+    const file = join(folder, name);
+    appendResults(file, lines);
+    return run('--html', '-', file).out;
+  };
+
+  it('says once what all were measured on, and then what differs', () => {
+    const at = (mtu: number): Result => ({
+      ...base,
+      cell: { size: 64, mtu },
+      surroundings: { ...base.surroundings!, interfaces: { ix0: { driver: 'ixgbe', mtu } } },
+    });
+    const out = page('mtu.jsonl', at(1500), at(9000), at(1500));
+    const section = out.slice(out.indexOf('<section id="surroundings">'));
+    assert.equal(section.match(/AMD EPYC 7443P/g)?.length, 1);
+    assert.match(section, /<dt>holds for<\/dt><dd>all results<\/dd><\/dl><hr>/);
+    assert.match(section, /MTU 1500<\/dd><dt>holds for<\/dt><dd>mtu\.jsonl:1,3<\/dd>/);
+    assert.match(section, /MTU 9000<\/dd><dt>holds for<\/dt><dd>mtu\.jsonl:2<\/dd>/);
+  });
+
+  const read = (repeat: number, more: object): Result => ({
+    ...base,
+    kind: 'samples',
+    cell: { tso: 'on', ...more },
+    repeat,
+    metrics: { gbps: 9 },
+    samples: { gbps: [8, 9, 10] },
+  });
+
+  it('draws the readings of a cell as one series, a line a run', () => {
+    const out = page(
+      'runs.jsonl',
+      ...[0, 1, 2].flatMap((repeat) => [read(repeat, { mtu: 1500 }), read(repeat, { mtu: 9000 })]),
+    );
+    const svg = out.slice(out.indexOf('<section id="samples-gbps">'), out.indexOf('<div class="narrow">'));
+    const names = [...svg.matchAll(/<text[^>]*>(mtu=\d+)<\/text>/g)].map(([, name]) => name);
+    assert.deepEqual(names, ['mtu=1500', 'mtu=9000']);
+    const paths = [...svg.matchAll(/<path class="line[^>]* d="(M[^"]*L[^"]*)"/g)].map(([, path]) =>
+      path.replaceAll(/[^ML]/g, ''),
+    );
+    assert.deepEqual(paths, ['MLLMLLMLL', 'MLLMLLMLL']);
+  });
+
+  it('draws none where there are more cells than lines can be told apart, and says so', () => {
+    const cells = Array.from({ length: 13 }, (_, mtu) => read(0, { mtu }));
+    const section = page('cells.jsonl', ...cells).split('<section id="samples-gbps">')[1];
+    assert.match(section, /13 cells are too many for a plot\./);
+    assert.doesNotMatch(section, /<svg/);
+    assert.equal(section.match(/cells\.jsonl:\d+</g)?.length, 13);
+  });
+});
+
 describe('measure report says what it wrote', () => {
   it('the file, the results read, lines that were skipped', () => {
     const page = join(folder, 'told.html');

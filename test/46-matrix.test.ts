@@ -234,7 +234,10 @@ describe('a matrix whose commands fail', () => {
     assert.deepEqual(place.cells, ['a=fine b=1 0']);
     assert.match(err, /a=bad b=1 #1: FAILED: sh -c .*: exit 1: no way/);
     assert.match(err, /a=fine b=2 #1: FAILED: sh -c .*: exit 3/);
-    assert.match(err, /3 of 4 runs failed:/);
+    // The cause that two cells share is said once.
+    assert.match(err, /\n3 of 4 runs failed:\n/);
+    assert.match(err, /\n {2}sh -c .*: no way\n {4}a=bad b=(\d)\n {4}a=bad b=(?!\1)\d\n/);
+    assert.match(err, /\n {2}sh -c .*: exit 3\n {4}a=fine b=2\n/);
     assert.match(out, /cell +metric +n/);
     place.assertClean();
     writeFileSync(good, '');

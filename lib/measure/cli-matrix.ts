@@ -8,7 +8,7 @@ import { commandText } from './matrix-command.js';
 import { MATRIX_FILE, readMatrix, type Matrix } from './matrix-file.js';
 import type { RunPlan } from './matrix-plan.js';
 import { remaining, restoreMatrix, RestoreError, runMatrix, type MatrixEvent, type MatrixSummary } from './matrix.js';
-import { metricHead, metricOf, primaryMetric } from './metrics.js';
+import { metricHead, metricOf, primaryMetric, untoldUnit } from './metrics.js';
 import { median } from './rank.js';
 import { readResults, type Result } from './results.js';
 
@@ -113,7 +113,7 @@ class Progress {
 const runText = (run: RunPlan): string => `${run.key} #${run.repeat + 1}`;
 
 function resultText(metric: string, { metrics, units }: Result): string {
-  return `${metricHead(metric, metricOf(metric, units))} ${formatNumber(metrics[metric])}`;
+  return `${metric} ${formatNumber(metrics[metric])} ${untoldUnit(metric, metricOf(metric, units))}`.trimEnd();
 }
 
 /** The metric that a result is judged by, else its first. */
@@ -192,11 +192,25 @@ function dryRun(matrix: Matrix, options: Options, io: Output): void {
   }
 }
 
+/** Runs that failed, by cause and cell. */
+function failures({ failed }: MatrixSummary): Map<string, Map<string, number>> {
+  const causes = new Map<string, Map<string, number>>();
+  for (const { run, cause } of failed) {
+    const cells = causes.get(cause) ?? new Map<string, number>();
+    cells.set(run.key, (cells.get(run.key) ?? 0) + 1);
+    causes.set(cause, cells);
+  }
+  return causes;
+}
+
 function conclude(summary: MatrixSummary, options: Options, io: Output, signal?: NodeJS.Signals): number {
   if (!options.json && summary.done > 0) io.out(`\n${summaryTable(options.out)}`);
   if (summary.failed.length > 0) {
     io.err(`${summary.failed.length} of ${summary.runs} runs failed:\n`);
-    for (const { run, cause } of summary.failed) io.err(`  ${runText(run)}: ${cause}\n`);
+    for (const [cause, cells] of failures(summary)) {
+      io.err(`  ${cause}\n`);
+      for (const [cell, times] of cells) io.err(`    ${cell}${times === 1 ? '' : ` (${times} runs)`}\n`);
+    }
   }
   const settings = 'every setting is back as it was';
   const again = `run the same command again to go on`;

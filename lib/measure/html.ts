@@ -35,7 +35,7 @@ thead th{color:var(--muted);font-weight:600;border-bottom-color:var(--muted);ver
 thead th{white-space:normal}.n{text-align:right}.long{white-space:normal;min-width:16rem}
 .source{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace;font-size:.75rem;color:var(--muted);padding-right:0}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 24px;margin:0 0 16px;font-size:.9375rem}
-dt{color:var(--muted)}
+dt{color:var(--muted)}hr{border:0;border-top:1px solid var(--rule)}
 dd{margin:0;overflow-wrap:anywhere}
 footer{padding-top:8px;padding-bottom:48px;font-size:.8125rem;color:var(--muted)}
 @media (max-width:1040px){section{margin-left:0;margin-right:0}main,header,nav,footer{padding-left:24px;padding-right:24px}section{padding:24px 23px 16px}}
@@ -49,6 +49,8 @@ main,header,footer{max-width:none;padding-left:0;padding-right:0}header{padding-
 section{border:0;border-radius:0;border-top:1px solid var(--rule);margin:0;padding:16px 0 8px}figure svg,h2,h3,tr,figcaption{break-inside:avoid}figcaption{max-width:none}h2,h3,figcaption,.common{break-after:avoid}
 .wide{display:block}.narrow{display:none}.scroll{overflow:visible;max-height:none}table{font-size:8pt}thead th{position:static}
 th,td{padding:3px 10px 3px 0}td{white-space:normal}.n{white-space:nowrap}td:not(.n):first-child{min-width:11em}.long{min-width:10em}.source{font-size:7pt;overflow-wrap:break-word}
+.many{font-size:6.5pt}.many th,.many td{padding-right:6px}.many .source{font-size:6pt;overflow-wrap:anywhere;min-width:7em}
+dl{grid-template-columns:max-content 1fr;gap:2px 24px}dd{margin:0}hr{margin:8px 0}
 }`;
 
 /** A heading may break behind an underscore. */
@@ -70,7 +72,7 @@ function table({ title, common, head, numeric, rows }: Table): string {
     title === undefined ? '' : `<h3>${escape(title)}</h3>`,
     common === undefined ? '' : `<p class="common">In every row: ${escape(common)}</p>`,
   ];
-  return `${above.join('')}<div class="scroll" tabindex="0"><table><thead><tr>${heads.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
+  return `${above.join('')}<div class="scroll" tabindex="0"><table${head.length > 12 ? ' class="many"' : ''}><thead><tr>${heads.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
 }
 
 function figure({ id, title, caption, draw, tables }: Figure): string {
@@ -96,8 +98,8 @@ function settings({ driver, mtu, gbps, rings, offloads, moderation, error }: Int
   return parts.filter(Boolean).join('; ');
 }
 
-/** Surroundings as names and values, for every format of a report. */
-export function surroundingsRows(about: Surroundings): [string, string][] {
+/** Surroundings as names and values. */
+function surroundingsRows(about: Surroundings): [string, string][] {
   const rows: [string, string | undefined][] = [
     ['host', about.host],
     ['system', [about.system, about.kernel, about.arch].filter(Boolean).join(' ')],
@@ -109,13 +111,30 @@ export function surroundingsRows(about: Surroundings): [string, string][] {
   return rows.filter((row): row is [string, string] => row[1] !== undefined);
 }
 
+/** Rows that hold for all results first, then what differs, each with the lines that it holds for. */
+export function surroundingsTables({ surroundings }: Report): [string, string][][] {
+  const places = surroundings.map(({ about, where }) => ({ rows: surroundingsRows(about), where }));
+  const [first, ...others] = places;
+  if (others.length === 0) return places.map(({ rows, where }) => [...rows, ['holds for', where]]);
+  const same = ([name, value]: [string, string]): boolean =>
+    others.every(({ rows }) => rows.some(([other, its]) => other === name && its === value));
+  const common = first.rows.filter(same);
+  const named = new Set(common.map(([name]) => name));
+  return [
+    [...common, ['holds for', 'all results']] as [string, string][],
+    ...places.map(({ rows, where }): [string, string][] => [
+      ...rows.filter(([name]) => !named.has(name)),
+      ['holds for', where],
+    ]),
+  ].filter((rows) => rows.length > 1);
+}
+
 function surroundings(report: Report): string {
   if (report.surroundings.length === 0) return '';
-  const parts = report.surroundings.map(({ about, where }) => {
-    const rows = surroundingsRows(about).map(([name, value]) => `<dt>${escape(name)}</dt><dd>${escape(value)}</dd>`);
-    return `<dl>${rows.join('')}<dt>holds for</dt><dd>${escape(where)}</dd></dl>`;
+  const lists = surroundingsTables(report).map((rows) => {
+    return `<dl>${rows.map(([name, value]) => `<dt>${escape(name)}</dt><dd>${escape(value)}</dd>`).join('')}</dl>`;
   });
-  return `<section id="surroundings"><h2>Surroundings</h2>${parts.join('<hr>')}</section>`;
+  return `<section id="surroundings"><h2>Surroundings</h2>${lists.join('<hr>')}</section>`;
 }
 
 /** When, from how many results, of which files: one line. */

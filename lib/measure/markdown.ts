@@ -1,4 +1,4 @@
-import { summary, surroundingsRows } from './html.js';
+import { summary, surroundingsTables } from './html.js';
 import type { Report } from './report.js';
 import type { Table } from './report-table.js';
 import { CHART_STYLE } from './svg.js';
@@ -24,10 +24,7 @@ export function markdownReport(report: Report, title: string, svgFile?: (id: str
     }
   }
   if (report.surroundings.length > 0) parts.push('## Surroundings');
-  for (const { about, where } of report.surroundings) {
-    const rows = [...surroundingsRows(about), ['holds for', where]];
-    parts.push(table({ head: ['', ''], numeric: [false, false], rows }));
-  }
+  for (const rows of surroundingsTables(report)) parts.push(table({ head: ['', ''], numeric: [false, false], rows }));
   return `${parts.join('\n\n')}\n`;
 }
 

@@ -62,10 +62,16 @@ export function metricOf(name: string, units?: Record<string, Metric>): Metric &
   return { label: name.replaceAll('_', ' '), ...known };
 }
 
-/** A metric's name with its unit, where the name does not say it: "gbps (Gbit/s)", "mpps", "p99_us". */
-export function metricHead(name: string, { unit }: Metric): string {
+/** The unit of a metric, or '' where its name says it: gbps is in Gbit/s, mpps and p99_us need no more. */
+export function untoldUnit(name: string, { unit }: Metric): string {
   const last = name.slice(name.lastIndexOf('_') + 1);
-  return unit === '' || last === unit.toLowerCase().replace('µ', 'u') ? name : `${name} (${unit})`;
+  return last === unit.toLowerCase().replace('µ', 'u') ? '' : unit;
+}
+
+/** A metric's name with its unit, where the name does not say it: "gbps (Gbit/s)", "mpps", "p99_us". */
+export function metricHead(name: string, metric: Metric): string {
+  const unit = untoldUnit(name, metric);
+  return unit === '' ? name : `${name} (${unit})`;
 }
 
 /** The metrics by which a kind of result is judged unless others are named: the first that a result has. */

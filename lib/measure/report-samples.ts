@@ -2,11 +2,14 @@
 import type { Figure } from './figure.js';
 import { formatNumber } from './format.js';
 import { metricHead, metricOf } from './metrics.js';
-import { seriesNamer, where } from './report-lines.js';
-import { linesTable } from './report-table.js';
+import { groupBy, seriesNamer, where } from './report-lines.js';
+import { DIGITS, linesTable } from './report-table.js';
 import type { ResultLine } from './results.js';
 import { linearAxis } from './scale.js';
 import { xyChart, type Chart, type Series } from './svg.js';
+
+/** Cells whose lines can still be told apart. */
+const MOST_DRAWN = 12;
 
 export function sampleFigures(all: readonly ResultLine[]): Figure[] {
   const sampled = all.filter(({ result }) => Object.values(result.samples ?? {}).some((values) => values.length > 0));
@@ -16,18 +19,17 @@ export function sampleFigures(all: readonly ResultLine[]): Figure[] {
     const lines = sampled.filter(({ result }) => (result.samples![metric] ?? []).length > 0);
     const { label, unit } = metricOf(metric, lines[0]?.result.units);
     const nameOf = seriesNamer(lines);
-    const repeats = new Set(lines.map(({ result }) => result.repeat)).size > 1;
-    const series = lines.map((line): Series => {
-      const step = line.result.sample_s ?? 1;
-      const points = line.result.samples![metric].map((y, i) => ({
-        x: (i + 1) * step,
-        y,
-        title: `${formatNumber(y)} ${unit} (${where(line)})`,
-      }));
-      return {
-        name: [nameOf(line), repeats ? `repeat ${line.result.repeat}` : ''].filter(Boolean).join(', ') || label,
-        points,
-      };
+    const series = [...groupBy(lines, nameOf)].map(([name, runs]): Series => {
+      const points = runs.flatMap(({ result }, run) => {
+        const step = result.sample_s ?? 1;
+        return result.samples![metric].map((y, i) => ({
+          x: (i + 1) * step,
+          y,
+          title: `${formatNumber(y)} ${unit} (${where(runs[run])})`,
+          begins: i === 0,
+        }));
+      });
+      return { name: name || label, points };
     });
     const points = series.flatMap((one) => one.points);
     const chart: Chart = {
@@ -41,14 +43,16 @@ export function sampleFigures(all: readonly ResultLine[]): Figure[] {
       series,
     };
     const readings = (line: ResultLine): string =>
-      line.result.samples![metric].map((value) => formatNumber(value, 6)).join(' ');
+      line.result.samples![metric].map((value) => formatNumber(value, DIGITS)).join(' ');
     const table = linesTable(lines, [[`readings of ${metricHead(metric, { unit })}`, readings]]);
     table.numeric[table.head.length - 2] = false;
     return {
       id: `samples-${metric.replaceAll(/[^a-z0-9]+/gi, '-')}`,
       title: `Readings within each run: ${label}`,
-      caption: 'Each point is one reading; a steady run is a level line.',
-      draw: (width) => xyChart(chart, width),
+      caption:
+        'Each point is one reading, each line one run; a steady run is a level line.' +
+        (series.length > MOST_DRAWN ? ` ${series.length} cells are too many for a plot.` : ''),
+      ...(series.length <= MOST_DRAWN && { draw: (width: number) => xyChart(chart, width) }),
       tables: [table],
     };
   });

@@ -106,6 +106,8 @@ export interface Point {
   low?: number;
   high?: number;
   title?: string;
+  /** Whether a new line begins here, in the same series. */
+  begins?: boolean;
 }
 
 export interface Series {
@@ -180,7 +182,9 @@ export function xyChart(chart: Chart, width: number): string {
     write((left + right) / 2, bottom + 40, shorten(x.label, right - left), ' text-anchor="middle" class="muted"'),
   );
   series.forEach((one, index) => {
-    const path = one.points.map((point, i) => `${i === 0 ? 'M' : 'L'}${px(atX(point.x))} ${px(atY(point.y))}`).join('');
+    const path = one.points
+      .map((point, i) => `${i === 0 || point.begins ? 'M' : 'L'}${px(atX(point.x))} ${px(atY(point.y))}`)
+      .join('');
     if (one.limit) body.push(`<path class="limit" d="${path}"/>`);
     else if (one.points.length > 1) body.push(`<path ${stroke(index, one.plain)} d="${path}"/>`);
     if (one.limit || one.plain) return;
@@ -250,14 +254,8 @@ export function heatChart(map: HeatMap, width: number): string {
     });
   });
   const end = start + map.rows.length * pitch + 18;
-  body.push(
-    write(
-      left,
-      end,
-      `faintest ${heatText(map, low)}, strongest ${heatText(map, high)} ${map.unit}`.trim(),
-      ' class="muted"',
-    ),
-  );
+  const range = `faintest ${heatText(map, low)}, strongest ${heatText(map, high)} ${map.unit}`.trim();
+  body.push(write(Math.max(0, Math.min(left, width - textWidth(range))), end, range, ' class="muted"'));
   return document(width, end + 10, map.label, body);
 }
 
