@@ -1,7 +1,7 @@
 import { UsageError, printable } from '../errors.js';
 import { checkSize, leastSizes, type Flow } from '../gen/headers.js';
 import { parseEndpoint, parseMacRange, type Endpoint } from '../gen/range.js';
-import type { GenMode, GenSettings } from '../gen/worker.js';
+import type { GenMode, GenSettings } from '../gen/job.js';
 import {
   IMIX,
   MAX_FRAME_SIZE,
@@ -135,7 +135,8 @@ be on one machine; times that another clock wrote are counted apart. Jitter is h
 differs from the one asked for, at the moment a frame is handed to the port.
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP stop it: what is in the tx rings is sent, the port is closed, a summary is printed.
-Frames count as sent when they have left. A second signal ends it at once.
+Frames count as sent when they have left. A second signal ends it at once, a third even while it waits for a FIFO that
+nobody else opens.
 
 exit code: 0 done, 1 the run failed or a capture was damaged, 2 wrong usage, 128 + signal after a second signal
 

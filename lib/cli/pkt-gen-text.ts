@@ -2,7 +2,7 @@
 import type { Flow } from '../gen/headers.js';
 import type { Endpoint } from '../gen/range.js';
 import type { GenReport } from '../gen/report.js';
-import type { GenOpened, GenSettings } from '../gen/worker.js';
+import type { GenOpened, GenSettings } from '../gen/job.js';
 import { Histogram, type HistogramJson } from '../measure/histogram.js';
 import { FCS_BYTES, formatFrameRate, formatRate, formatTime, WIRE_OVERHEAD_BYTES } from '../units.js';
 import { count, portStatsText, portText } from './summary.js';

@@ -1,7 +1,7 @@
 import { RunError } from '../errors.js';
 import { startGenerator } from '../gen/run.js';
 import type { GenReport } from '../gen/report.js';
-import type { GenEnded } from '../gen/worker.js';
+import type { GenEnded } from '../gen/job.js';
 import type { Result } from '../measure/results.js';
 import { appendResults, RESULT_VERSION } from '../measure/results.js';
 import { every } from './every.js';

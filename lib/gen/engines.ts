@@ -50,16 +50,18 @@ export class TxEngine implements Engine {
   }
 }
 
-/** `-f rx` */
-export class RxEngine implements Engine {
+/** `-f rx` and `-f pong`: something is done with the frames that arrive. */
+class ArrivalEngine implements Engine {
   constructor(
     readonly port: Port,
-    readonly receiver: Receiver,
+    /** Takes what has arrived, as much as the quota grants. */
+    readonly take: (quota: Quota) => number,
+    readonly told: () => Partial<GenReport>,
     readonly quota: Quota,
   ) {}
 
   turn(): number {
-    return this.receiver.receive(this.quota);
+    return this.take(this.quota);
   }
   over(): EndReason | undefined {
     if (this.quota.spent) return 'frames';
@@ -70,8 +72,28 @@ export class RxEngine implements Engine {
   }
   report(): Partial<GenReport> {
     const problem = this.port.problem?.();
-    return { received: this.receiver.report(), ...(problem !== undefined && { problem }) };
+    return { ...this.told(), ...(problem !== undefined && { problem }) };
   }
+}
+
+/** `-f rx` */
+export function rxEngine(port: Port, receiver: Receiver, quota: Quota): Engine {
+  return new ArrivalEngine(
+    port,
+    (granted) => receiver.receive(granted),
+    () => ({ received: receiver.report() }),
+    quota,
+  );
+}
+
+/** `-f pong` */
+export function pongEngine(port: Port, reflector: Reflector, quota: Quota): Engine {
+  return new ArrivalEngine(
+    port,
+    (granted) => reflector.turn(granted),
+    () => ({ reflected: reflector.report() }),
+    quota,
+  );
 }
 
 /** How long a reply is waited for, ns. */
@@ -109,28 +131,5 @@ export class PingEngine implements Engine {
   }
   report(): Partial<GenReport> {
     return { sent: this.sender.report(), received: this.receiver.report() };
-  }
-}
-
-/** `-f pong` */
-export class PongEngine implements Engine {
-  constructor(
-    readonly port: Port,
-    readonly reflector: Reflector,
-    readonly quota: Quota,
-  ) {}
-
-  turn(): number {
-    return this.reflector.turn(this.quota);
-  }
-  over(): EndReason | undefined {
-    if (this.quota.spent) return 'frames';
-    return this.port.ended() && slotsWaiting(this.port) === 0 ? 'ended' : undefined;
-  }
-  wait(): number {
-    return 0;
-  }
-  report(): Partial<GenReport> {
-    return { reflected: this.reflector.report() };
   }
 }

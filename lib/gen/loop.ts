@@ -9,7 +9,7 @@ import type { WaitMode } from '../wait.js';
 import { Failed, statsLeft } from '../serve.js';
 import type { Engine } from './engines.js';
 import type { GenReport } from './report.js';
-import type { GenEnded } from './worker.js';
+import type { GenEnded } from './job.js';
 
 export interface GenLoopOptions {
   wait: WaitMode;

@@ -5,7 +5,7 @@ import { mergeReports } from './merge.js';
 import { quotaFor } from './quota.js';
 import type { GenReport } from './report.js';
 import { partOf, shareOut } from './share-out.js';
-import type { GenEnded, GenJob, GenOpened, GenSettings } from './worker.js';
+import type { GenEnded, GenJob, GenOpened, GenSettings } from './job.js';
 
 export type RunningGenerator = Running<GenOpened, GenReport, GenEnded>;
 

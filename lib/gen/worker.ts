@@ -2,16 +2,15 @@
 import { workerData } from 'node:worker_threads';
 import { Control } from '../control.js';
 import { UsageError } from '../errors.js';
-import type { EndReason } from '../loop.js';
 import { native } from '../native.js';
 import { openPort } from '../open.js';
-import type { Port, PortOptions } from '../port.js';
-import { parsePortSpec, type PortSpec } from '../portspec.js';
+import type { Port } from '../port.js';
+import { parsePortSpec } from '../portspec.js';
 import { Failed, pin, serve, waitForLinks } from '../serve.js';
 import type { ThreadMessage } from '../thread.js';
-import { portInfo, type PortInfo } from '../portinfo.js';
-import type { WaitMode } from '../wait.js';
-import { PingEngine, PongEngine, RxEngine, TxEngine, type Engine } from './engines.js';
+import { portInfo } from '../portinfo.js';
+import { PingEngine, pongEngine, rxEngine, TxEngine, type Engine } from './engines.js';
+import type { GenEnded, GenJob, GenOpened } from './job.js';
 import { runEngine } from './loop.js';
 import { Quota } from './quota.js';
 import { Receiver } from './receiver.js';
@@ -22,62 +21,6 @@ import { Sender, type Source } from './sender.js';
 import { REPLY, REQUEST, swapHalf } from './tag.js';
 import { makeTemplates } from './templates.js';
 import type { Flow } from './headers.js';
-
-export type GenMode = 'tx' | 'rx' | 'ping' | 'pong';
-
-/** What a run is to do; plain data. */
-export interface GenSettings {
-  /** The port. */
-  name: string;
-  mode: GenMode;
-  promisc: boolean;
-  /** Seconds to wait for the link; undefined: 4 for ports with a link. */
-  linkWait: number | undefined;
-  wait: WaitMode;
-  /** Frames after which the run ends; 0: none. */
-  frames: number;
-  seconds: number;
-  /** Threads, each with rings of its own. */
-  threads: number;
-  /** CPU that the first thread runs on, the others on those that follow; -1: any. */
-  cpu: number;
-  burst: number;
-  /** Frames a second; Infinity: as fast as possible; undefined: a capture's own timing. */
-  rate: number | undefined;
-  /** tx rings to use; 0: all. */
-  rings: number;
-  /** Where tx and ping send to; a source MAC of null is the interface's own. */
-  flow: Omit<Flow, 'sourceMac'> & { sourceMac: Flow['sourceMac'] | null };
-  /** Frame sizes in bytes with FCS, in the order in which they repeat. */
-  sizes: number[];
-  randomPayload: boolean;
-  plain: boolean;
-  /** 0..65535; of the first ring, the others follow. */
-  stream: number;
-  /** A capture to send instead, how much faster than its own timing, and how often. */
-  replay: { file: string; speed: number; loops: number } | undefined;
-}
-
-/** One thread's share of it: rate, rings, stream and CPU are its own. */
-export interface GenJob extends GenSettings {
-  shared: SharedArrayBuffer;
-  port: PortSpec;
-  options: PortOptions;
-  /** From quotaFor(). */
-  quota: SharedArrayBuffer;
-}
-
-/** What was opened. */
-export interface GenOpened {
-  port: PortInfo;
-  /** The address frames are sent from. */
-  sourceMac: string;
-}
-
-export interface GenEnded {
-  reason: EndReason | 'failed';
-  report: GenReport;
-}
 
 /** Locally administered, for ports without an address of their own. */
 const ANY_MAC = Uint8Array.from([0x02, 0, 0, 0, 0, 0x01]);
@@ -118,7 +61,7 @@ function makeEngine(port: Port, job: GenJob, flow: Flow): Engine {
     case 'tx':
       return new TxEngine(makeSource(port, job, flow), quota);
     case 'rx':
-      return new RxEngine(port, new Receiver(port, REQUEST), quota);
+      return rxEngine(port, new Receiver(port, REQUEST), quota);
     case 'ping':
       return new PingEngine(
         makeSender(port, job, flow),
@@ -126,7 +69,7 @@ function makeEngine(port: Port, job: GenJob, flow: Flow): Engine {
         job.frames || Infinity,
       );
     case 'pong':
-      return new PongEngine(port, new Reflector(port), quota);
+      return pongEngine(port, new Reflector(port), quota);
   }
 }
 

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Control } from '../control.js';
 import { PortError } from '../errors.js';
-import { RxEngine, TxEngine, type Engine } from '../gen/engines.js';
+import { rxEngine, TxEngine, type Engine } from '../gen/engines.js';
 import { runEngine } from '../gen/loop.js';
 import { parseEndpoint, parseMacRange } from '../gen/range.js';
 import { Quota, UNLIMITED } from '../gen/quota.js';
@@ -72,7 +72,7 @@ function fail(error: unknown): void {
 }
 
 function engineFor(port: Port, run: Exclude<EndRun, { kind: 'close' }>): Engine {
-  if (run.kind === 'receive') return new RxEngine(port, new Receiver(port, REQUEST, swapHalf(run.stream)), UNLIMITED);
+  if (run.kind === 'receive') return rxEngine(port, new Receiver(port, REQUEST, swapHalf(run.stream)), UNLIMITED);
   const templates = makeTemplates(FLOW, { sizes: [run.size], randomPayload: false, plain: false });
   // One ring: one stream, whose numbers the sink follows.
   const options = { flow: FLOW, templates, burst: BURST, stream: run.stream, rate: run.rate };

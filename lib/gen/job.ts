@@ -1,0 +1,64 @@
+/** What a run of the generator is to do, and what it says; plain data that threads exchange. */
+import type { EndReason } from '../loop.js';
+import type { PortOptions } from '../port.js';
+import type { PortInfo } from '../portinfo.js';
+import type { PortSpec } from '../portspec.js';
+import type { WaitMode } from '../wait.js';
+import type { Flow } from './headers.js';
+import type { GenReport } from './report.js';
+
+export type GenMode = 'tx' | 'rx' | 'ping' | 'pong';
+
+/** What a run is to do; plain data. */
+export interface GenSettings {
+  /** The port. */
+  name: string;
+  mode: GenMode;
+  promisc: boolean;
+  /** Seconds to wait for the link; undefined: 4 for ports with a link. */
+  linkWait: number | undefined;
+  wait: WaitMode;
+  /** Frames after which the run ends; 0: none. */
+  frames: number;
+  seconds: number;
+  /** Threads, each with rings of its own. */
+  threads: number;
+  /** CPU that the first thread runs on, the others on those that follow; -1: any. */
+  cpu: number;
+  burst: number;
+  /** Frames a second; Infinity: as fast as possible; undefined: a capture's own timing. */
+  rate: number | undefined;
+  /** tx rings to use; 0: all. */
+  rings: number;
+  /** Where tx and ping send to; a source MAC of null is the interface's own. */
+  flow: Omit<Flow, 'sourceMac'> & { sourceMac: Flow['sourceMac'] | null };
+  /** Frame sizes in bytes with FCS, in the order in which they repeat. */
+  sizes: number[];
+  randomPayload: boolean;
+  plain: boolean;
+  /** 0..65535; of the first ring, the others follow. */
+  stream: number;
+  /** A capture to send instead, how much faster than its own timing, and how often. */
+  replay: { file: string; speed: number; loops: number } | undefined;
+}
+
+/** One thread's share of it: rate, rings, stream and CPU are its own. */
+export interface GenJob extends GenSettings {
+  shared: SharedArrayBuffer;
+  port: PortSpec;
+  options: PortOptions;
+  /** From quotaFor(). */
+  quota: SharedArrayBuffer;
+}
+
+/** What was opened. */
+export interface GenOpened {
+  port: PortInfo;
+  /** The address frames are sent from. */
+  sourceMac: string;
+}
+
+export interface GenEnded {
+  reason: EndReason | 'failed';
+  report: GenReport;
+}
