@@ -210,11 +210,13 @@ describe('measure throughput, latency, loss and burst as tools', () => {
     }
   });
 
-  it('each has a help of its own', () => {
-    for (const command of ['throughput', 'latency', 'loss', 'burst']) {
+  it('each has a help of its own, and that of measure names them all', () => {
+    const { stdout: all } = measure('--help');
+    for (const command of ['throughput', 'latency', 'loss', 'burst', 'matrix', 'compare', 'report']) {
       const { status, stdout } = measure(command, '--help');
       assert.equal(status, 0);
-      assert.match(stdout, new RegExp(`^Usage: measure ${command}`));
+      assert.match(stdout, new RegExp(`^Usage: measure ${command} \\[options\\]`));
+      assert.match(all, new RegExp(`^ +measure ${command} … +\\S`, 'm'));
     }
   });
 });

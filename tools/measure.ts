@@ -13,7 +13,7 @@ import { runMatrixCommand } from '../lib/measure/cli-matrix.js';
 import { runReport } from '../lib/measure/cli-report.js';
 import { runThroughput } from '../lib/measure/cli-throughput.js';
 
-/** What `measure NAME` runs, and in what words the help of `measure` alone lists it. */
+/** What `measure NAME` runs. */
 const COMMANDS = new Map<string, (args: string[], io: Sink) => number | Promise<number>>([
   ['throughput', runThroughput],
   ['latency', runLatency],

@@ -13,7 +13,14 @@ const OPTIONS = {
 } as const satisfies OptionTable;
 
 export const HELP = `Usage: measure [options]
-       measure throughput | latency | loss | burst | matrix | compare | report …   (each with a --help of its own)
+       measure throughput …   the highest load without loss (NDR), and with at most 0.5 % (PDR)
+       measure latency …      how long frames take at a share of that
+       measure loss …         how much is lost at which load
+       measure burst …        the longest burst at line rate that loses nothing
+       measure matrix …       all of it for every combination of settings that a file names
+       measure compare …      whether two result files differ, or only by noise
+       measure report …       a page of results, for the screen and for paper
+Each has a --help of its own. Without any of them:
 
 Forwards between two simulated 10G ports with one thread and prints Mpps per frame size. Every frame is stamped when it
 arrives and checked when it leaves: loss, duplicates, reordering and corruption are counted.
@@ -21,7 +28,10 @@ arrives and checked when it leaves: loss, duplicates, reordering and corruption 
 ${optionsHelp(OPTIONS)}
 
 Columns: offered and forwarded are sums of both directions in 10⁶ frames a second; on the wire counts the 20 bytes of
-preamble and gap that every frame costs; busy is the share of one core's time that moved frames.
+preamble and gap that every frame costs; busy is the share of one core's time that moved frames. Lost are frames that
+arrived at one port and never left the other. A port that was too full says missed of them (no free rx slot when a frame
+arrived), the port where they should have left says lost (their sequence numbers never came): the same frames, counted at
+both ends, and the table has them once.
 `;
 
 const COLUMNS = numberColumns(
