@@ -414,7 +414,10 @@ describe('measure compare', () => {
       file('large.jsonl', sizes(2, { ...ports, a: 'sim:a' })),
     ];
     const apart = run(small, large);
-    assert.match(apart.out, /nothing to compare: no cell is in both files\nthe files differ in a: --ignore a compares/);
+    assert.match(
+      apart.out,
+      /\nnothing to compare: no cell is in both files; they differ in a: --ignore a compares them all the same\n$/,
+    );
     const { out } = run('--ignore', 'a', small, large);
     assert.match(out, /^In every row: matrix b=sim:b@slots=1024 burst=1024\n/);
     assert.match(out, /size=65 +mpps +10\.15 \(4\) +10\.15 \(4\)/);
@@ -445,7 +448,8 @@ describe('measure compare', () => {
   it('names what was written wrong, and the remedy', () => {
     assert.equal(run('-h').code, 0);
     for (const [args, message] of [
-      [[r3[0]], /1 files given; name two/],
+      [[r3[0]], /1 file given; name two/],
+      [['--metric', 'nope', ...r3], /--metric nope: no result has it; there are gbps$/],
       [['--fail-on', '5', ...r3], /option --fail-on: percentage '5' has no unit/],
       [['--alpha', '0%', ...r3], /option --alpha: '0%': expected more than 0%/],
       [['--speed', ...r3], /unknown option --speed/],

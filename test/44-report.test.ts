@@ -297,6 +297,27 @@ describe('a report of many runs', () => {
   });
 });
 
+describe('measure report --before', () => {
+  const [base] = demoResults(1);
+  const [small, large] = [1024, 2048].map((slots) => {
+    const file = join(folder, `slots-${slots}.jsonl`);
+    appendResults(file, [{ ...base, cell: { size: 64, a: `sim:a@slots=${slots}` } }]);
+    return file;
+  });
+
+  it('says when no cell is in both files, in what they differ, and compares them all the same with --ignore', () => {
+    const apart = run('--html', '-', '--before', small, large);
+    assert.equal(
+      apart.err,
+      `--before ${small}: nothing to compare: no cell is in both files; they differ in a: --ignore a compares them all the same\n`,
+    );
+    assert.doesNotMatch(apart.out, /id="compare"/);
+    const { out, err } = run('--html', '-', '--before', small, '--ignore', 'a', large);
+    assert.equal(err, '');
+    assert.match(out, /slots-1024\.jsonl:1 → slots-2048\.jsonl:1/);
+  });
+});
+
 describe('measure report says what it wrote', () => {
   it('the file, the results read, lines that were skipped', () => {
     const page = join(folder, 'told.html');

@@ -1,10 +1,10 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parsePercent } from '../units.js';
-import { helped, parsePart, type Output } from './cli.js';
+import { helped, parseNames, parsePart, type Output } from './cli.js';
 import { compare, failures, type Comparison, type CompareResult } from './compare.js';
-import { changeText, compareHeads, compareRow, methodText, naming, noticeTexts } from './compare-text.js';
-import { formatChange, formatShare, textTable } from './format.js';
+import { changeText, compareHeads, compareRow, methodText, naming, noticeTexts, nothingText } from './compare-text.js';
+import { countText, formatChange, formatShare, textTable } from './format.js';
 import { cellKey, readResults } from './results.js';
 
 const DEFAULTS = { alpha: 0.05, noise: 0.5 };
@@ -41,7 +41,7 @@ Exit code: 0 done, 1 --fail-on found a cell, 2 wrong usage.
 
 /** The comparison as text for a terminal. */
 export function compareText(result: CompareResult): string {
-  const { comparisons, notices, apart } = result;
+  const { comparisons, notices } = result;
   const lines: string[] = [];
   const names = naming(comparisons);
   if (comparisons.length > 0) {
@@ -58,11 +58,7 @@ export function compareText(result: CompareResult): string {
   }
   if (comparisons.length > 0 && notices.length > 0) lines.push('');
   lines.push(...noticeTexts(notices));
-  if (comparisons.length === 0) {
-    lines.push('nothing to compare: no cell is in both files');
-    if (apart.length > 0)
-      lines.push(`the files differ in ${apart.join(', ')}: --ignore ${apart.join()} compares them all the same`);
-  }
+  if (comparisons.length === 0) lines.push(nothingText(result));
   return `${lines.join('\n')}\n`;
 }
 
@@ -76,19 +72,18 @@ function compareJson({ comparisons, notices, ...rest }: CompareResult): string {
   return `${JSON.stringify({ ...rest, notices, comparisons: plain }, null, 2)}\n`;
 }
 
-const words = (text: string): string[] => text.split(',').filter((word) => word !== '');
-
 /** `measure compare`. Returns the exit code. @throws UsageError */
 export function runCompare(args: string[], io: Output): number {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, HELP)) return 0;
   const { positionals } = line;
-  if (positionals.length !== 2) throw new UsageError(`${positionals.length} files given; name two, BEFORE and AFTER`);
+  if (positionals.length !== 2)
+    throw new UsageError(`${countText(positionals.length, 'file')} given; name two, BEFORE and AFTER`);
   const alpha = line.read('alpha', parsePart) ?? DEFAULTS.alpha;
   const noise = line.read('noise', parsePercent) ?? DEFAULTS.noise;
   const failOn = line.read('fail-on', parsePercent);
-  const metrics = line.read('metric', words);
-  const ignore = line.read('ignore', words) ?? [];
+  const metrics = line.read('metric', parseNames);
+  const ignore = line.read('ignore', parseNames) ?? [];
   const [before, after] = positionals.map((file) => readResults(file));
   for (const notice of [...before.notices, ...after.notices]) io.err(`${notice}\n`);
   const result = compare(before.lines, after.lines, { alpha, noise, ignore, ...(metrics && { metrics }) });

@@ -3,7 +3,7 @@ import { UsageError } from '../errors.js';
 import { parseCountWithin } from '../units.js';
 import { helped, type Output } from './cli.js';
 import { readText } from './files.js';
-import { formatNumber, textTable } from './format.js';
+import { countText, formatNumber, textTable } from './format.js';
 import { commandText } from './matrix-command.js';
 import { MATRIX_FILE, readMatrix, type Matrix } from './matrix-file.js';
 import type { RunPlan } from './matrix-plan.js';
@@ -48,7 +48,9 @@ interface Options {
 function readOptions(line: CommandLine<keyof typeof OPTIONS>): Options {
   const { positionals } = line;
   if (positionals.length !== 1)
-    throw new UsageError(`${positionals.length} matrix files given: name one; example: measure matrix rings.json`);
+    throw new UsageError(
+      `${countText(positionals.length, 'matrix file')} given; name one, for example: measure matrix rings.json`,
+    );
   if (line.has('dry-run') && line.has('restore'))
     throw new UsageError('--dry-run and --restore: only one of them at a time');
   const [file] = positionals;

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
-import { helped, type Output } from './cli.js';
+import { helped, parseNames, type Output } from './cli.js';
 import { compare } from './compare.js';
+import { nothingText } from './compare-text.js';
 import { makeFolder, writeText } from './files.js';
+import { countText } from './format.js';
 import { htmlReport } from './html.js';
 import { markdownReport, standaloneSvg } from './markdown.js';
 import { makeReport } from './report.js';
@@ -14,6 +16,7 @@ const OPTIONS = {
   markdown: { help: 'Tables as Markdown on standard output.' },
   svg: { value: 'FOLDER', help: 'One SVG file a plot; with --markdown, the tables refer to them.' },
   before: { value: 'FILE', help: 'Compare the results with those of FILE.' },
+  ignore: { value: 'NAMES', help: 'With --before: settings by which cells are not told apart (measure compare -h).' },
   title: { value: 'TEXT', help: 'Heading. Default: Measurements.' },
   help: { short: 'h', help: 'This text.' },
 } as const satisfies OptionTable;
@@ -31,8 +34,6 @@ Exit code: 0 done, 2 wrong usage.
 /** Width of plots in files of their own, in px. */
 const SVG_WIDTH = 880;
 
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
-
 /** `measure report`. Returns the exit code. @throws UsageError */
 export function runReport(args: string[], io: Output): number {
   const line = new CommandLine(OPTIONS, args);
@@ -40,6 +41,8 @@ export function runReport(args: string[], io: Output): number {
   const files = line.positionals;
   if (files.length === 0) throw new UsageError('no result file given; name one or more');
   const [html, svg, before] = [line.read('html', String), line.read('svg', String), line.read('before', String)];
+  const ignore = line.read('ignore', parseNames) ?? [];
+  if (before === undefined && ignore.length > 0) throw new UsageError('--ignore goes with --before FILE');
   const title = line.read('title', String) ?? 'Measurements';
   if (html === undefined && svg === undefined && !line.has('markdown'))
     throw new UsageError('no form of report given; add --html FILE, --markdown or --svg FOLDER');
@@ -53,7 +56,9 @@ export function runReport(args: string[], io: Output): number {
   const lines = files.flatMap(read);
   if (lines.length === 0) throw new UsageError(`${files.join(', ')}: no result in there; name a file that has some`);
   const earlier = before === undefined ? undefined : read(before);
-  const report = makeReport(lines, earlier && compare(earlier, lines));
+  const comparison = earlier && compare(earlier, lines, { ignore });
+  if (comparison?.comparisons.length === 0) io.err(`--before ${before}: ${nothingText(comparison)}\n`);
+  const report = makeReport(lines, comparison);
   const figures = report.figures.flatMap(({ id, draw }) => (draw ? [{ id, draw }] : []));
   const svgFile = (id: string): string => join(svg ?? '', `${id}.svg`);
   // What is written to standard output says so itself.
@@ -61,16 +66,16 @@ export function runReport(args: string[], io: Output): number {
   if (svg !== undefined) {
     makeFolder(svg);
     for (const { id, draw } of figures) writeText(svgFile(id), standaloneSvg(draw(SVG_WIDTH)));
-    written.push(`${svg}: ${count(figures.length, 'plot')}`);
+    written.push(`${svg}: ${countText(figures.length, 'plot')}`);
   }
   if (line.has('markdown')) io.out(markdownReport(report, title, svg === undefined ? undefined : svgFile));
   if (html === '-') io.out(htmlReport(report, title));
   else if (html !== undefined) {
     writeText(html, htmlReport(report, title));
-    written.push(`${html}: a page of ${count(figures.length, 'plot')}`);
+    written.push(`${html}: a page of ${countText(figures.length, 'plot')}`);
   }
-  const from = earlier === undefined ? '' : ` and ${count(earlier.length, 'earlier one')}`;
-  const left = skipped === 0 ? '' : `; ${count(skipped, 'damaged line')} skipped`;
-  for (const what of written) io.err(`${what} from ${count(lines.length, 'result')}${from}${left}\n`);
+  const from = earlier === undefined ? '' : ` and ${countText(earlier.length, 'earlier one')}`;
+  const left = skipped === 0 ? '' : `; ${countText(skipped, 'damaged line')} skipped`;
+  for (const what of written) io.err(`${what} from ${countText(lines.length, 'result')}${from}${left}\n`);
   return 0;
 }

@@ -21,3 +21,8 @@ export function parsePart(text: string): number {
   if (part > 0 && part < 1) return part;
   throw new UsageError(`'${text}': expected more than 0% and less than 100%, such as 0.5%`);
 }
+
+/** Names separated by commas. */
+export function parseNames(text: string): string[] {
+  return text.split(',').filter((name) => name !== '');
+}

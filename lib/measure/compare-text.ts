@@ -1,6 +1,6 @@
 /** A comparison in words: for terminals, and for the table of a report. */
 import { cellNamer } from './cells.js';
-import type { Comparison, CompareResult, Notice, Side } from './compare.js';
+import { ONLY_AFTER, ONLY_BEFORE, type Comparison, type CompareResult, type Notice, type Side } from './compare.js';
 import { formatChange, formatDifference, formatNumber, formatP } from './format.js';
 import { metricHead } from './metrics.js';
 import { fewestValues } from './rank.js';
@@ -80,4 +80,15 @@ export function noticeTexts(notices: readonly Notice[]): string[] {
     const many = cells.length === 1 ? '' : `, ${cells.length} cells`;
     return `${about}${many}: ${[common, list].filter(Boolean).join(': ')}`;
   });
+}
+
+/** Why nothing was compared, and what helps. */
+export function nothingText({ notices, apart }: CompareResult): string {
+  const oneSided = notices.every(({ about }) => about === ONLY_BEFORE || about === ONLY_AFTER);
+  const cause = oneSided ? 'no cell is in both files' : 'no cell that both files have can be judged';
+  const remedy =
+    apart.length === 0
+      ? ''
+      : `; they differ in ${apart.join(', ')}: --ignore ${apart.join()} compares them all the same`;
+  return `nothing to compare: ${cause}${remedy}`;
 }

@@ -66,6 +66,10 @@ export interface Notice {
   cells: Pick<Comparison, 'kind' | 'cell'>[];
 }
 
+/** What a notice is about where a cell is on one side alone. */
+export const ONLY_BEFORE = 'only in BEFORE';
+export const ONLY_AFTER = 'only in AFTER';
+
 export interface CompareResult {
   comparisons: Comparison[];
   notices: Notice[];
@@ -221,6 +225,12 @@ export function compare(
   const unknown = ignore.find((axis) => !axes.has(axis));
   if (unknown !== undefined)
     throw new UsageError(`--ignore ${unknown}: no cell has this setting; there are ${[...axes].join(', ')}`);
+  const metricNames = new Set(
+    [...before, ...after].flatMap(({ result }) => [result.metrics, result.samples ?? {}].flatMap(Object.keys)),
+  );
+  const unmeasured = options.metrics?.find((metric) => !metricNames.has(metric));
+  if (unmeasured !== undefined)
+    throw new UsageError(`--metric ${unmeasured}: no result has it; there are ${[...metricNames].sort().join(', ')}`);
   const [left, right] = [byCell(before, ignore), byCell(after, ignore)];
   const notices = new Map<string, Notice>();
   const tell = (about: string, { kind, cell }: Cells): void => {
@@ -232,7 +242,7 @@ export function compare(
   for (const [key, was] of left) {
     const is = right.get(key);
     if (!is) {
-      tell('only in BEFORE', was);
+      tell(ONLY_BEFORE, was);
       continue;
     }
     const [{ result }] = was.lines;
@@ -250,7 +260,7 @@ export function compare(
       else tell(`${metric} is not on both sides`, was);
     }
   }
-  for (const [key, is] of right) if (!left.has(key)) tell('only in AFTER', is);
+  for (const [key, is] of right) if (!left.has(key)) tell(ONLY_AFTER, is);
 
   // Comparisons that could not come out significant whatever was measured take no share of alpha from the others.
   const able = judged.filter((one) => smallestP(one.before.values.length, one.after.values.length) <= alpha);

@@ -38,6 +38,11 @@ export function formatP(p: number): string {
   return p < 0.0001 ? '< 0.0001' : formatNumber(p, 2);
 }
 
+/** "1 file", "2 files". */
+export function countText(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
 /** A table in plain text: columns padded, numbers not told apart from words. */
 export function textTable(rows: readonly (readonly string[])[]): string {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));

@@ -1,4 +1,5 @@
 import type { Figure } from './figure.js';
+import { countText } from './format.js';
 import type { Report } from './report.js';
 import type { Table } from './report-table.js';
 import type { InterfaceSettings, Surroundings } from './surroundings.js';
@@ -142,7 +143,7 @@ export function summary({ count, files, before, from, to }: Report): string {
   const day = (time: string): string => `${time.slice(0, 10)} ${time.slice(11, 16)}`;
   const span = day(from) === day(to) ? day(from) : `${day(from)} to ${day(to)}`;
   const earlier = before.length === 0 ? '' : `; compared with ${before.join(', ')}`;
-  return `${count} result${count === 1 ? '' : 's'} from ${files.join(', ')}; measured ${span} UTC${earlier}.`;
+  return `${countText(count, 'result')} from ${files.join(', ')}; measured ${span} UTC${earlier}.`;
 }
 
 /** The report as one HTML page that needs nothing else: no script, no network. */
