@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HANDLES_MAX 1024
-#define GENERATION_SHIFT 10
-#define GENERATION_MASK 0x1fffff
+// A pipe takes three: its memory and a lock an end. Generation and index make 31 bits.
+#define HANDLES_MAX 4096
+#define GENERATION_SHIFT 12
+#define GENERATION_MASK 0x7ffff
 
 typedef struct {
   handle entries[HANDLES_MAX];
@@ -24,6 +25,8 @@ static void table_cleanup(void *data) {
   }
   free(t);
 }
+
+static void throw_system(napi_env env, int error, const char *syscall, const char *port, const char *text);
 
 static table *get_table(napi_env env) {
   void *data = NULL;
@@ -53,7 +56,12 @@ handle *handle_new(napi_env env, handle_kind kind, const char *name, int32_t *id
     *id = (int32_t)(generation << GENERATION_SHIFT | i);
     return h;
   }
-  throw_errno(env, EMFILE, "open", name);
+  char text[256];
+  snprintf(text, sizeof text,
+           "%s: this thread has %d memories, locks and sockets of ports open, which is the most; "
+           "close some ports, or open them in another thread (EMFILE)",
+           name, HANDLES_MAX);
+  throw_system(env, EMFILE, "handle", name, text);
   return NULL;
 }
 
@@ -101,18 +109,22 @@ static const char *errno_name(int error) {
   return "EUNKNOWN";
 }
 
-napi_value throw_errno(napi_env env, int error, const char *syscall, const char *port) {
-  char text[512];
-  snprintf(text, sizeof text, "%s: %s: %s (%s)", port, syscall, strerror(error), errno_name(error));
+static void throw_system(napi_env env, int error, const char *syscall, const char *port, const char *text) {
   napi_value message, code, object;
   if (napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &message) != napi_ok ||
       napi_create_string_utf8(env, errno_name(error), NAPI_AUTO_LENGTH, &code) != napi_ok ||
       napi_create_error(env, code, message, &object) != napi_ok)
-    return NULL;
+    return;
   set_number(env, object, "errno", error);
   set_string(env, object, "syscall", syscall);
   set_string(env, object, "port", port);
   napi_throw(env, object);
+}
+
+napi_value throw_errno(napi_env env, int error, const char *syscall, const char *port) {
+  char text[512];
+  snprintf(text, sizeof text, "%s: %s: %s (%s)", port, syscall, strerror(error), errno_name(error));
+  throw_system(env, error, syscall, port, text);
   return NULL;
 }
 

@@ -184,9 +184,10 @@ describe('handles', () => {
     const locks: number[] = [];
     assert.throws(
       () => {
-        for (let i = 0; i < 2000; i++) locks.push(native.lock(path + String(i)));
+        for (let i = 0; i < 5000; i++) locks.push(native.lock(path + String(i)));
       },
-      { code: 'EMFILE' },
+      // Of this thread's handles or of the process's files, whichever there are fewer of.
+      { code: 'EMFILE', message: /this thread has 4096 .*close some ports|Too many open files/ },
     );
     assert.ok(locks.length > 100);
     for (const lock of locks) native.unlock(lock);

@@ -101,14 +101,16 @@ export function tryLock(path: string, port: string): number | undefined {
 
 /** What the system refused, with the remedy. */
 export function systemError(error: unknown, path: string, port: string): PortError {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code, message, syscall } = error as NodeJS.ErrnoException;
   const remedies: Partial<Record<string, string>> = {
     EACCES: `${path} is another user's, or open to others, and cannot be trusted; remove it or choose another name`,
     ELOOP: `${path} is a symbolic link and cannot be trusted; remove it`,
     ENOSPC: `${FOLDER} is full; free some of it, make it larger (mount -o remount,size=…), or open with fewer slots=`,
+    EMFILE: 'this process may open no more files; close some ports, or raise the limit (ulimit -n)',
     ENOENT: `${FOLDER} is missing; mount it (mount -t tmpfs tmpfs ${FOLDER})`,
   };
-  const remedy = code === undefined ? undefined : remedies[code];
+  // The shim's own limit says itself what to do.
+  const remedy = code === undefined || syscall === 'handle' ? undefined : remedies[code];
   return new PortError(`${port}: ${remedy ?? message}`, port, {
     cause: error,
     ...(code === undefined ? {} : { code }),

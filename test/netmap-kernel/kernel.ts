@@ -70,7 +70,13 @@ export class NetmapKernel {
     const [command, ...args] = [...prefix, process.execPath, '--input-type=module', '-e', script];
     const child = spawnSync(command, args, {
       encoding: 'utf8',
-      env: { ...process.env, ...env, LD_PRELOAD: this.#library, NETMAP_KERNEL_LOG: this.#log },
+      env: {
+        ...process.env,
+        ...env,
+        // A sanitizer's library stays in front.
+        LD_PRELOAD: [process.env.LD_PRELOAD ?? '', this.#library].join(' ').trim(),
+        NETMAP_KERNEL_LOG: this.#log,
+      },
     });
     if (child.status !== 0) throw new Error(`child: ${child.signal ?? child.status ?? ''} ${child.stderr}`);
     return JSON.parse(child.stdout) as T;

@@ -2,10 +2,10 @@
  * `crash-child.js PORT…`, with thread-crash.js preloaded: a bridge of two ports, or a generator on one, whose thread dies.
  * Says in JSON what its promises were told, which descriptors are left, and how a second run on the same ports ended.
  */
-import { readdirSync, readlinkSync } from 'node:fs';
 import { parsePktGen } from '../../lib/cli/pkt-gen-options.js';
 import { startGenerator } from '../../lib/gen/run.js';
 import { startBridge } from '../../lib/run.js';
+import { descriptors } from './descriptors.js';
 
 const names = process.argv.slice(2);
 
@@ -27,17 +27,6 @@ const told = (promise: Promise<unknown>): Promise<string> =>
     () => '',
     (error: unknown) => String(error),
   );
-
-/** Open files and sockets that ports have. */
-const descriptors = (): string[] =>
-  readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      const target = readlinkSync(`/proc/self/fd/${fd}`);
-      return /netmap-bridge|socket:|bpf/.test(target) ? [target] : [];
-    } catch {
-      return []; // the folder itself, closed by now
-    }
-  });
 
 const before = descriptors();
 const first = start();
