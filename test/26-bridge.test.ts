@@ -1,7 +1,17 @@
 /** `bridge` from the outside, as a process. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -487,35 +497,6 @@ describe('bridge: signals and closed pipes', () => {
     );
   });
 
-  const noProc = existsSync('/proc/self/fd') ? false : 'no /proc to see which files are open';
-  it('a third signal ends it even in a system call that does not return', { skip: noProc }, async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'bridge-test-'));
-    try {
-      const fifo = join(dir, 'nobody-writes');
-      execFileSync('mkfifo', [fifo]);
-      const first = join(CAPTURES, 'pptp.pcap');
-      const child = start(`pcap:${first}`, `pcap:${fifo}`);
-      const ended = once(child, 'close');
-      // Once the first file is open, the forwarding thread opens the FIFO, and the signals are taken care of.
-      const fds = `/proc/${child.pid}/fd`;
-      const isFirst = (fd: string): boolean => {
-        try {
-          return readlinkSync(join(fds, fd)) === first;
-        } catch {
-          return false; // closed meanwhile
-        }
-      };
-      while (!readdirSync(fds).some(isFirst)) await new Promise((resolve) => setTimeout(resolve, 10));
-      child.kill('SIGINT');
-      const again = setInterval(() => child.kill('SIGINT'), 50);
-      await ended;
-      clearInterval(again);
-      assert.equal(child.signalCode, 'SIGINT');
-    } finally {
-      rmSync(dir, { recursive: true });
-    }
-  });
-
   it('a reader that goes away neither stops nor breaks it', async () => {
     for (const json of [['--json'], []]) {
       const child = start(...json, '--stats', '0.02', 'sim:a@rate=100M', 'sim:b@rate=100M');
@@ -699,6 +680,110 @@ describe('bridge: capture files', () => {
     const { code, err } = await run(file, `pcap:${join(CAPTURES, 'afs.pcap')}`);
     assert.match(err, /nothing can flow between /);
     assert.equal(code, 2);
+  });
+});
+
+describe('bridge: FIFOs', { skip: spawnSync('mkfifo', ['--version']).error !== undefined }, () => {
+  let dir = '';
+  let fifos = 0;
+  before(() => {
+    dir = mkdtempSync(join(tmpdir(), 'bridge-test-'));
+  });
+  after(() => {
+    rmSync(dir, { recursive: true });
+  });
+  const makeFifo = (): string => {
+    const path = join(dir, `fifo${++fifos}`);
+    execFileSync('mkfifo', [path]);
+    return path;
+  };
+  const capture = join(CAPTURES, 'pptp.pcap');
+  const FRAMES = 23; // capinfos -c pptp.pcap
+
+  for (const wait of ['busy', 'poll'])
+    for (const way of ['pcap:', 'pcap:@out='])
+      it(`${way}FIFO that nobody else opens: the first signal stops it cleanly, --wait ${wait}`, async () => {
+        const child = start('--json', '--wait', wait, `${way}${makeFifo()}`, 'sim:b@rate=100M');
+        const result = finish(child);
+        await opened(child);
+        child.kill('SIGINT');
+        const { code, out, err } = await result;
+        assert.deepEqual([code, lines(out).at(-1)?.reason], [0, 'stopped'], err);
+        const [flow] = addsUp(lines(out).at(-1)!).directions;
+        assert.equal(flow.forwarded, 0); // what has come for it did not get out
+      });
+
+  it('opened late, by a writer and a reader: every frame comes through', async () => {
+    const [from, to] = [makeFifo(), makeFifo()];
+    const child = start('--json', `pcap:${from}`, `pcap:@out=${to}`);
+    const result = finish(child);
+    await opened(child);
+    const copy = join(dir, 'copy.pcap');
+    execFileSync('sh', ['-c', 'cat "$0" >"$1" & cat "$2" >"$3"', capture, from, to, copy]);
+    const { code, out, err } = await result;
+    assert.equal(code, 0, err);
+    const plain = join(dir, 'plain.pcap');
+    await summary(`pcap:${capture}`, `pcap:@out=${plain}`);
+    assert.ok(readFileSync(copy).equals(readFileSync(plain)));
+    const [{ received, forwarded }] = addsUp(lines(out).at(-1)!).directions;
+    assert.deepEqual([received, forwarded], [FRAMES, FRAMES]);
+    assert.equal(lines(out)[1].sentence, `waiting up to 4 s for the link of pcap:@out=${to}`);
+  });
+
+  it('what it brings is no capture: exit 1, and why', async () => {
+    const from = makeFifo();
+    const child = start('--json', `pcap:${from}`, 'sim:b@rate=100M');
+    const result = finish(child);
+    await opened(child);
+    writeFileSync(from, 'hello, world\n');
+    const { code, out } = await result;
+    assert.equal(code, 1);
+    const [ended, error] = lines(out).slice(-2);
+    assert.deepEqual([ended.reason, error.type], ['failed', 'error']);
+    assert.match(error.message, /neither pcap nor pcapng/);
+  });
+
+  it('standard input', { skip: existsSync('/dev/stdin') ? false : 'no /dev/stdin' }, () => {
+    const { status, stdout, stderr } = spawnSync(
+      'sh',
+      [
+        '-c',
+        'cat "$1" | "$0" "$2" --json pcap:/dev/stdin sim:b@count=1,clock=virtual',
+        process.execPath,
+        capture,
+        TOOL,
+      ],
+      { encoding: 'utf8' },
+    );
+    assert.equal(status, 0, stderr);
+    assert.equal(addsUp(lines(stdout).at(-1)!).directions[0].forwarded, FRAMES);
+  });
+
+  it('a reader that does not read holds it up, not its end: forwarded is what the FIFO got', async () => {
+    const to = makeFifo();
+    const reader = openSync(to, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const child = start('--json', 'sim:a@rate=1G,size=1004,clock=virtual', `pcap:@out=${to}`);
+      const result = finish(child);
+      const stalled = /has not moved for/;
+      let err = '';
+      await new Promise<void>((resolve) => {
+        child.stdout.on('data', (text: string) => {
+          err += text;
+          if (stalled.test(err)) resolve();
+        });
+      });
+      child.kill('SIGTERM');
+      const { code, out } = await result;
+      assert.equal(code, 0);
+      const [{ forwarded, notForwarded }] = addsUp(lines(out).at(-1)!).directions;
+      const got = readFileSync(reader).length;
+      assert.equal(forwarded, Math.floor((got - 24) / (16 + 1000)));
+      assert.ok(forwarded > 0 && notForwarded['unsent'] > 1023);
+      assert.equal(lines(out).at(-1)!.ports[1].stats['framesWritten'], forwarded);
+    } finally {
+      closeSync(reader);
+    }
   });
 });
 

@@ -26,23 +26,67 @@ const OTHER_FORMATS: [magic: number[], name: string, remedy: (path: string) => s
 const PAUSE = 10;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
-/** Runs `ready` until it is true or the source has ended: the header of a FIFO may come in pieces. */
-function wait(source: ByteSource, ready: () => boolean): void {
-  while (!ready() && !source.ended) Atomics.wait(sleeper, 0, 0, PAUSE);
+/** A pcap or pcapng file, or a FIFO that brings one, whose header is still to be read. */
+export class Opening {
+  readonly #source: ByteSource;
+  #pcapng: PcapngReader | undefined;
+  /** What reader() gave. */
+  known: CaptureReader | undefined;
+
+  /** Throws CaptureError where the file cannot be opened. */
+  constructor(readonly path: string) {
+    this.#source = new ByteSource(path);
+  }
+
+  /**
+   * Reads the header, in pieces as a FIFO brings it. Returns undefined until it is there; of a file it always is.
+   * Throws CaptureError, and has closed the file, where that is of another format, carries another link type than
+   * Ethernet, or breaks off before it has described an interface.
+   */
+  reader(): CaptureReader | undefined {
+    try {
+      this.known ??= this.#readHeader();
+      return this.known;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    if (this.known !== undefined) this.known.close();
+    else this.#source.close();
+  }
+
+  /** Whether `length` bytes are there; false until they have come or there is an end. */
+  #settled(length: number): boolean {
+    return this.#source.have(length) || this.#source.ended;
+  }
+
+  #readHeader(): CaptureReader | undefined {
+    const source = this.#source;
+    if (this.#pcapng === undefined) {
+      if (!this.#settled(4)) return undefined;
+      const magic = checkedMagic(source);
+      if (magic !== SECTION_HEADER) {
+        if (!this.#settled(FILE_HEADER)) return undefined;
+        if (source.available < FILE_HEADER)
+          throw cutShort(source, `the file header has ${source.available} of its 24 bytes`);
+        return new PcapReader(source, magic === MAGIC_US || magic === MAGIC_NS);
+      }
+      this.#pcapng = new PcapngReader(source);
+    }
+    return this.#pcapng.readInterfaces() || source.ended ? this.#pcapng : undefined;
+  }
 }
 
-/**
- * Opens a pcap or pcapng file, or a FIFO that brings one, and reads its header. On a FIFO it waits for that.
- * Throws CaptureError where the file cannot be opened, is of another format, carries another link type than Ethernet,
- * or breaks off before it has described an interface.
- */
+/** Opens a capture and reads its header; on a FIFO it waits for that. Throws CaptureError as Opening does. */
 export function openCapture(path: string): CaptureReader {
-  const source = new ByteSource(path);
-  try {
-    return readHeader(source);
-  } catch (error) {
-    source.close();
-    throw error;
+  const opening = new Opening(path);
+  for (;;) {
+    const reader = opening.reader();
+    if (reader !== undefined) return reader;
+    Atomics.wait(sleeper, 0, 0, PAUSE);
   }
 }
 
@@ -52,9 +96,9 @@ function cutShort(source: ByteSource, what: string): CaptureError {
   );
 }
 
-function readHeader(source: ByteSource): CaptureReader {
+/** The first four bytes as a big-endian number: one of those that pcap and pcapng files begin with. */
+function checkedMagic(source: ByteSource): number {
   const { bytes, path } = source;
-  wait(source, () => source.have(4));
   for (const [magic, name, remedy] of OTHER_FORMATS) {
     if (source.available >= magic.length && magic.every((byte, i) => bytes[i] === byte)) {
       throw new CaptureError(`${path}: ${name}; ${remedy(path)}`);
@@ -63,19 +107,11 @@ function readHeader(source: ByteSource): CaptureReader {
   if (source.available < 4) throw cutShort(source, 'no capture file is that short');
   const magic = u32(bytes, 0, true);
   const swapped = u32(bytes, 0, false);
-  if (magic === SECTION_HEADER) {
-    const reader = new PcapngReader(source);
-    wait(source, () => reader.readInterfaces());
-    return reader;
-  }
-  const bigEndian = magic === MAGIC_US || magic === MAGIC_NS;
-  if (!bigEndian && swapped !== MAGIC_US && swapped !== MAGIC_NS) {
+  if (![SECTION_HEADER, MAGIC_US, MAGIC_NS].includes(magic) && swapped !== MAGIC_US && swapped !== MAGIC_NS) {
     throw new CaptureError(
       `${path}: neither pcap nor pcapng: it begins with ${magic.toString(16).padStart(8, '0')}; ` +
         `if it is another capture format, convert it: editcap -F pcapng ${path} FILE.pcapng`,
     );
   }
-  wait(source, () => source.have(FILE_HEADER));
-  if (source.available < FILE_HEADER) throw cutShort(source, `the file header has ${source.available} of its 24 bytes`);
-  return new PcapReader(source, bigEndian);
+  return magic;
 }

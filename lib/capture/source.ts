@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { CaptureError, codeOf, fileError } from './error.js';
+import { CaptureError, fileError } from './error.js';
 import { claim, conflict } from './inuse.js';
+import { isReady, POLLIN } from './ready.js';
 
 /** Bytes of the one buffer a file is read through; also the longest run of bytes that `have` can bring together. */
 export const CHUNK = 1 << 20;
@@ -23,11 +24,11 @@ export class ByteSource {
   #base = 0;
   #open = true;
 
-  /** Opens a regular file, or a FIFO, where it waits for a writer to open it. Throws CaptureError. */
+  /** Opens a regular file, or a FIFO, which need not have a writer yet. Throws CaptureError. */
   constructor(readonly path: string) {
     let fd: number;
     try {
-      fd = openSync(path, constants.O_RDONLY);
+      fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     } catch (error) {
       throw new CaptureError(fileError(path, 'open', error));
     }
@@ -41,17 +42,6 @@ export class ByteSource {
     if (refused !== undefined) {
       closeSync(fd);
       throw new CaptureError(`${path}: cannot read: ${refused}`);
-    }
-    if (this.isFifo) {
-      // The first open has waited for the writer; the second, of the same pipe, reads without blocking.
-      const blocking = fd;
-      try {
-        fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-      } catch (error) {
-        throw new CaptureError(fileError(path, 'open', error));
-      } finally {
-        closeSync(blocking);
-      }
     }
     this.#fd = fd;
     this.#release = claim(fd, false);
@@ -97,11 +87,12 @@ export class ByteSource {
     this.end -= this.pos;
     this.pos = 0;
     while (this.end < length && !this.ended) {
+      // A FIFO that no writer has opened yet reads as ended, but does not poll so.
+      if (this.isFifo && !isReady(this.#fd, POLLIN)) break;
       let count: number;
       try {
         count = readSync(this.#fd, this.bytes, this.end, CHUNK - this.end, null);
       } catch (error) {
-        if (codeOf(error) === 'EAGAIN') return false;
         this.failure = fileError(this.path, `read at byte ${this.#base + this.end}`, error);
         count = 0;
       }

@@ -56,7 +56,7 @@ ports
   xdp:eth0                  the Linux interface eth0 by AF_XDP, no module needed; xdp:eth0-1 its queue 1 alone
   ix0                       netmap where /dev/netmap answers for ix0, else AF_XDP on Linux; says which
   pipe:lab{1  pipe:lab}1    two ends of a pipe in shared memory, for two processes on this machine
-  pcap:FILE  pcap:@out=FILE a capture file: read, written, or both (pcap:IN@out=OUT); a bridge from files ends with them
+  pcap:FILE  pcap:@out=FILE a capture file or FIFO: read, written, or both (pcap:IN@out=OUT); files end the bridge
   sim:a                     a simulated port at 10 Gbit/s; sim:a@rate=40G,size=64,slots=2048,…
 
 options
@@ -66,8 +66,7 @@ Frames, bytes and rates: bytes are without FCS; Gbit/s is on the wire, with 24 b
 gap 12); Mpps is 10^6 frames a second. A frame counts as forwarded when it has left.
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP stop the bridge: what is in its tx rings is sent, the ports are closed, a summary is
-printed. A second signal ends it at once, a third even while it waits for a FIFO that nobody else opens. When stdout is
-closed (bridge … | head), forwarding goes on.
+printed. A second signal ends it at once. When stdout is closed (bridge … | head), forwarding goes on.
 
 exit code: 0 done, 1 the run failed or a capture file was damaged, 2 wrong usage, 128 + signal after a second signal
 
@@ -80,6 +79,7 @@ examples
             bridge -i xdp:eth1 -i pcap:@out=eth1.pcap   capture what eth1 receives
   either    bridge -i sim:a -i sim:b -t 5               no hardware: 10 Gbit/s of 64-byte frames both ways
             bridge -i pcap:in.pcap -i pcap:@out=out.pcap
+            tcpdump -i eth0 -U -w - | bridge -i pcap:/dev/stdin -i sim:b
 `;
 
 /** What the command line of `bridge` asks for. */

@@ -12,7 +12,7 @@ export function onSignals(stop: () => void): () => void {
   const handle = (signal: NodeJS.Signals): void => {
     if (stopping) {
       // exit() ends the threads, so that what only this process can undo is undone; it waits for one that is in a system
-      // call, for ever where a FIFO has no other end. A third signal is no longer caught, and ends that.
+      // call, for ever where a network file system is gone. A third signal is no longer caught, and ends that.
       release();
       process.exit(128 + constants.signals[signal]);
     }

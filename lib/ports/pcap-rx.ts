@@ -1,5 +1,6 @@
 import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../abi.js';
 import { copyBytes } from '../capture/copy.js';
+import type { Opening } from '../capture/open.js';
 import type { CaptureReader } from '../capture/reader.js';
 import { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
@@ -24,34 +25,48 @@ export class CaptureRx {
   /** Bytes of the frame that has been read and waits for room in the ring; 0: none. */
   #waiting = 0;
 
+  /** The capture, once its header has come. */
+  reader: CaptureReader | undefined;
+
   constructor(
-    readonly reader: CaptureReader,
+    readonly opening: Opening,
     readonly ring: Ring,
     readonly stamps: Stamps,
   ) {
     this.kring = new Kring(ring);
+    if (opening.known !== undefined) this.#open();
   }
 
   /** Whether the last frame is in the ring. */
   get ended(): boolean {
-    return this.reader.ended && this.#waiting === 0;
+    return this.reader?.ended === true && this.#waiting === 0;
   }
 
+  #open(): CaptureReader | undefined {
+    if (this.reader !== undefined) return this.reader;
+    this.reader = this.opening.reader();
+    if (this.reader !== undefined) this.stamps.read(this.reader);
+    return this.reader;
+  }
+
+  /** Throws CaptureError when what a FIFO brings is no capture that can be bridged. */
   sync(): void {
     const { kring, ring } = this;
     const head = kring.begin();
     kring.hwcur = head;
+    const reader = this.#open();
+    if (reader === undefined) return;
     let tail = kring.hwtail;
     let room = head - tail - 1;
     if (room < 0) room += ring.numSlots;
     // A ring's worth of frames at most, put in or left out: a sync does not last.
     for (let k = 0; k < ring.numSlots; k++) {
       if (this.#waiting === 0) {
-        if (!this.reader.next()) break;
-        this.#waiting = this.#judge();
+        if (!reader.next()) break;
+        this.#waiting = this.#judge(reader);
         if (this.#waiting === 0) continue;
       }
-      const used = this.#put(tail, room);
+      const used = this.#put(reader, tail, room);
       if (used === 0) break;
       tail = ring.after(tail, used);
       room -= used;
@@ -62,8 +77,7 @@ export class CaptureRx {
   }
 
   /** Bytes the frame just read takes in the ring; 0 and counted where it cannot be delivered as it was on the wire. */
-  #judge(): number {
-    const { reader } = this;
+  #judge(reader: CaptureReader): number {
     // Whatever length is stated: Ethernet has one FCS, and early drafts of pcapng gave it in bits.
     const fcs = reader.fcsLength > 0 ? FCS : 0;
     const whole = reader.origLen - fcs;
@@ -82,8 +96,8 @@ export class CaptureRx {
   }
 
   /** Puts the frame that waits into the slots from `tail` on. Returns how many it took, 0 where `room` does not suffice. */
-  #put(tail: number, room: number): number {
-    const { reader, ring, stamps } = this;
+  #put(reader: CaptureReader, tail: number, room: number): number {
+    const { ring, stamps } = this;
     let left = this.#waiting;
     if (Math.ceil(left / ring.bufSize) > room) return 0;
     let from = reader.offset;

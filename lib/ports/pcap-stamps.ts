@@ -18,8 +18,11 @@ const known = new WeakMap<Memory, Stamps>();
 export class Stamps {
   readonly #sec: Float64Array;
   readonly #nsec: Int32Array;
-  readonly #readers: CaptureReader[] = [];
   readonly #writers: CaptureWriter[] = [];
+  /** Captures that are read, those of them whose header has been, and those where it says µs. */
+  #reading = 0;
+  #known = 0;
+  #coarse = 0;
   readonly #shares: number;
   #captures = 0;
 
@@ -36,12 +39,27 @@ export class Stamps {
   }
 
   /** Adds a port. What is written has the resolution of what is read: µs where all readers have it, else ns. */
-  join(reader: CaptureReader | undefined, writer: CaptureWriter | undefined): void {
+  join(reads: boolean, writer: CaptureWriter | undefined): void {
     this.#captures++;
-    if (reader !== undefined) this.#readers.push(reader);
+    if (reads) this.#reading++;
     if (writer !== undefined) this.#writers.push(writer);
-    const coarse = this.#readers.length > 0 && this.#readers.every((each) => each.resolution === 'us');
-    const resolution: Resolution = coarse ? 'us' : 'ns';
+    this.#resolve();
+  }
+
+  /** The header of a capture that is read has been. */
+  read({ resolution }: CaptureReader): void {
+    this.#known++;
+    if (resolution === 'us') this.#coarse++;
+    this.#resolve();
+  }
+
+  /** Whether all headers have been: the resolution of what is written does not change any more. */
+  get settled(): boolean {
+    return this.#known === this.#reading;
+  }
+
+  #resolve(): void {
+    const resolution: Resolution = this.#reading > 0 && this.#coarse === this.#reading ? 'us' : 'ns';
     for (const each of this.#writers) each.resolution = resolution;
   }
 

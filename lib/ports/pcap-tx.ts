@@ -56,15 +56,14 @@ export class CaptureTx {
     let taken = 0;
     try {
       for (let slots = this.#frameSlots(head); slots > 0; slots = this.#frameSlots(head)) {
-        this.#take(slots);
+        if (!this.#take(slots)) break;
         taken += slots;
         kring.hwcur = ring.after(kring.hwcur, slots);
         this.#buffered += slots;
       }
       // Nothing waits in memory for long: it goes to the file when there is nothing else to do, or half a ring of it.
       if (this.#buffered > 0 && (taken === 0 || this.#buffered >= ring.numSlots / 2)) {
-        this.writer.flush();
-        this.#buffered = 0;
+        if (this.writer.flush()) this.#buffered = 0;
       }
     } finally {
       kring.publish(ring.after(kring.hwcur, ring.numSlots - 1));
@@ -82,8 +81,8 @@ export class CaptureTx {
     return 0;
   }
 
-  /** Takes the next frame: into the file, or out of the way and counted. */
-  #take(slots: number): void {
+  /** Takes the next frame: into the file, or out of the way and counted. Returns whether there was room for it. */
+  #take(slots: number): boolean {
     const { ring, stamps, writer } = this;
     const first = this.kring.hwcur;
     let length = 0;
@@ -110,14 +109,17 @@ export class CaptureTx {
       carrying++;
     }
     const skip = this.#skipping;
-    this.#skipping = (ring.slotFlags(last) & MOREFRAG) !== 0;
-    if (skip) return;
-    const tooLong = carrying > MAX_FRAME_SLOTS || this.#skipping;
+    const endless = (ring.slotFlags(last) & MOREFRAG) !== 0;
+    const tooLong = carrying > MAX_FRAME_SLOTS || endless;
+    const good = !skip && !bad && !tooLong && length > 0;
+    if (good && !writer.fits(length)) return false;
+    this.#skipping = endless;
+    if (skip) return true;
     if (bad || tooLong) {
       if (bad) this.corrupt++;
       else this.tooLong++;
       add(this.#leftOut, { frames: 1, bytes: length });
-    } else if (length > 0) {
+    } else if (good) {
       writer.begin(length, length, sec, nsec);
       for (let k = 0, i = first; k < slots; k++, i = ring.after(i))
         writer.piece(ring.u8, ring.dataStart(i), ring.len(i));
@@ -127,6 +129,7 @@ export class CaptureTx {
       const buffer = ring.bufIdx(i);
       if (buffer >= FIRST_BUFFER && buffer < ring.bufLimit) stamps.clear(buffer);
     }
+    return true;
   }
 
   #readClock(): void {

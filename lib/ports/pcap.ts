@@ -1,8 +1,7 @@
 import type { Amount } from '../amount.js';
 import { RING_TAIL } from '../abi.js';
 import { CaptureError } from '../capture/error.js';
-import { openCapture } from '../capture/open.js';
-import type { CaptureReader } from '../capture/reader.js';
+import { Opening } from '../capture/open.js';
 import { createCapture, type CaptureWriter } from '../capture/writer.js';
 import { PortError } from '../errors.js';
 import type { Memory } from '../memory.js';
@@ -17,12 +16,14 @@ import { CaptureTx } from './pcap-tx.js';
 /** A frame takes at most 64 slots, so that many large ones fit; a ring's buffers are 2 MiB. */
 const SLOTS = 1024;
 const BUF_SIZE = 2048;
-/** How long to sleep where a FIFO has brought nothing. */
+/** How long to sleep where a FIFO has brought nothing, or has no room. */
 const NAP_NS = 1_000_000;
 
 /**
  * `pcap:IN`, `pcap:@out=OUT`, `pcap:IN@out=OUT`: the rx ring brings the frames of one capture file, the tx ring's go
  * to another. A file that is not there has no ring: what only reads takes no frames, what only writes brings none.
+ * Files may be FIFOs, which are never waited for: one that is read need not have a writer yet, and one that is written
+ * counts as a link that is up once somebody reads it.
  *
  * Slots hold no FCS, so one that the capture kept is left out. A frame of a capture keeps its time where it is written
  * by a port of the same memory that only captures share (see pcap-stamps.ts); any other has the time of writing.
@@ -32,7 +33,7 @@ const NAP_NS = 1_000_000;
 export const preparePcap: Prepare<PcapSpec> = (spec) => {
   const { read, write } = spec;
   // Before any port creates its file: that it is one of those being read is noticed only while they are open.
-  const reader = read === undefined ? undefined : asPort(spec.text, () => openCapture(read));
+  const opening = read === undefined ? undefined : asPort(spec.text, () => openChecked(read));
   return {
     needs: {
       plan: { tx: write === undefined ? [] : [SLOTS], rx: read === undefined ? [] : [SLOTS] },
@@ -41,11 +42,18 @@ export const preparePcap: Prepare<PcapSpec> = (spec) => {
     open(memory) {
       if (memory === undefined) throw new TypeError(`${spec.text}: opened without the memory it needs`);
       const writer = write === undefined ? undefined : asPort(spec.text, () => createCapture(write));
-      return new PcapPort(spec.text, memory, reader, writer);
+      return new PcapPort(spec.text, memory, opening, writer);
     },
-    abandon: () => reader?.close(),
+    abandon: () => opening?.close(),
   };
 };
+
+/** A file that cannot be bridged is refused at once. */
+function openChecked(path: string): Opening {
+  const opening = new Opening(path);
+  opening.reader();
+  return opening;
+}
 
 /** Runs `action`; a capture that fails is a port that fails. */
 function asPort<T>(name: string, action: () => T): T {
@@ -66,35 +74,42 @@ class PcapPort implements Port {
   readonly hostRx = [];
   readonly fds = [];
   readonly napNs = NAP_NS;
-  readonly hasLink = false;
+  readonly hasLink: boolean;
   readonly #from: CaptureRx | undefined;
   readonly #to: CaptureTx | undefined;
   readonly #memory: Memory;
+  readonly #stamps: Stamps;
   #open = true;
 
   constructor(
     readonly name: string,
     memory: Memory,
-    reader: CaptureReader | undefined,
+    opening: Opening | undefined,
     writer: CaptureWriter | undefined,
   ) {
-    const rings = memory.carve({ tx: writer ? [SLOTS] : [], rx: reader ? [SLOTS] : [] });
-    const stamps = Stamps.of(memory);
-    stamps.join(reader, writer);
+    const rings = memory.carve({ tx: writer ? [SLOTS] : [], rx: opening ? [SLOTS] : [] });
+    const stamps = (this.#stamps = Stamps.of(memory));
+    stamps.join(opening !== undefined, writer);
     this.#memory = memory;
     this.region = memory.region;
     this.tx = rings.tx;
     this.rx = rings.rx;
-    this.#from = reader && new CaptureRx(reader, rings.rx[0], stamps);
+    this.#from = opening && new CaptureRx(opening, rings.rx[0], stamps);
     this.#to = writer && new CaptureTx(writer, rings.tx[0], stamps);
+    this.hasLink = writer?.isFifo ?? false;
   }
 
   get notes(): readonly string[] {
     const notes: string[] = [];
-    if (this.#from) notes.push(`reads ${this.#from.reader.path}: ${this.#from.reader.format}`);
+    if (this.#from) {
+      const { opening, reader } = this.#from;
+      notes.push(`reads ${opening.path}: ${reader?.format ?? 'a FIFO; frames flow once something is written to it'}`);
+    }
     if (this.#to) {
-      const { path, resolution } = this.#to.writer;
-      notes.push(`writes ${path}: pcap, little-endian, ${resolution === 'ns' ? 'ns' : 'µs'}`);
+      const { isFifo, path, resolution } = this.#to.writer;
+      const unit = !this.#stamps.settled ? 'ns or µs as what is read' : resolution === 'ns' ? 'ns' : 'µs';
+      const fifo = isFifo ? '; a FIFO, whose link is up once somebody reads it' : '';
+      notes.push(`writes ${path}: pcap, little-endian, ${unit}${fifo}`);
     }
     return notes;
   }
@@ -104,11 +119,11 @@ class PcapPort implements Port {
   }
 
   rxsync(): void {
-    if (this.#open) this.#from?.sync();
+    if (this.#open && this.#from) asPort(this.name, () => this.#from?.sync());
   }
 
   linkUp(): boolean {
-    return true;
+    return !this.hasLink || (this.#to?.writer.connected ?? true);
   }
 
   ended(): boolean {
@@ -116,7 +131,7 @@ class PcapPort implements Port {
   }
 
   problem(): string | undefined {
-    return this.#from?.reader.problem;
+    return this.#from?.reader?.problem;
   }
 
   txPending(): number {
@@ -166,7 +181,7 @@ class PcapPort implements Port {
     if (!this.#open) return;
     this.#open = false;
     for (const ring of [...this.tx, ...this.rx]) ring.i32[ring.base + RING_TAIL] = ring.head;
-    this.#from?.reader.close();
+    this.#from?.opening.close();
     this.#memory.release();
     asPort(this.name, () => this.#to?.writer.close());
   }
