@@ -287,7 +287,7 @@ describe('compare', () => {
     );
     assert.equal(all.family, 20);
     assert.equal(all.comparisons[0].verdict, 'too few repeats');
-    assert.match(all.comparisons[0].reason ?? '', /among 20 comparisons, repeat each at least 6 times/);
+    assert.match(all.comparisons[0].reason ?? '', /^5 and 5; among 20 comparisons 6 each are needed$/);
     assert.equal(compare(lines(before), lines(after)).comparisons[0].verdict, 'worse');
   });
 
@@ -354,10 +354,10 @@ describe('measure compare', () => {
   it('prints a row a cell and how they were judged', () => {
     const { code, out } = run(...r3);
     assert.equal(code, 0);
-    assert.match(out, /^In every row: samples\n\ncell +metric/);
+    assert.match(out, /^In every row: kind=samples\n\ncell +metric/);
     assert.match(out, /\ndirection=receive lro=off +gbps \(Gbit\/s\) +9\.33 \(10\) +7\.61 \(10\) +−18\.9 % .* worse\n/);
     assert.match(out, /judged at 5 %, corrected by Holm for 3 comparisons\./);
-    assert.match(out, /\nonly in BEFORE: samples direction=receive lro=off after on\n/);
+    assert.match(out, /\nonly in BEFORE: kind=samples direction=receive lro=off after on\n/);
     assert.match(out, /readings within one run/);
   });
 
@@ -379,7 +379,7 @@ describe('measure compare', () => {
   it('says the settings that all cells share once, above the table', () => {
     const path = file('shared.jsonl', sizes(2, ports));
     const { out } = run(path, path);
-    assert.match(out, /^In every row: matrix a=sim:a@slots=1024 b=sim:b@slots=1024 burst=1024\n/);
+    assert.match(out, /^In every row: kind=matrix a=sim:a@slots=1024 b=sim:b@slots=1024 burst=1024\n/);
     assert.equal(out.match(/slots=1024/g)?.length, 2);
     assert.match(out, /\nsize=64 +mpps.*\nsize=65 +mpps/);
   });
@@ -387,7 +387,7 @@ describe('measure compare', () => {
   it('names a cell that stands alone above the table, and corrects nothing for it', () => {
     const path = file('alone.jsonl', sizes(1, ports));
     const { out } = run(path, path);
-    assert.match(out, /^In every row: matrix a=\S+ b=\S+ burst=1024 size=64\n\nmetric +before/);
+    assert.match(out, /^In every row: kind=matrix a=\S+ b=\S+ burst=1024 size=64\n\nmetric +before/);
     assert.match(out, /p is of Mann–Whitney's rank test, judged at 5 %\.\n/);
     assert.doesNotMatch(out, /Holm/);
   });
@@ -404,7 +404,7 @@ describe('measure compare', () => {
     const { out } = run(file('many.jsonl', sizes(12, ports)), file('one.jsonl', sizes(1, ports)));
     assert.match(
       out,
-      /\nonly in BEFORE, 11 cells: matrix a=\S+ b=\S+ burst=1024: size=65; size=66; size=67; and 8 more\n$/,
+      /\nonly in BEFORE, 11 cells: kind=matrix a=\S+ b=\S+ burst=1024: size=65; size=66; size=67; and 8 more\n$/,
     );
   });
 
@@ -419,7 +419,7 @@ describe('measure compare', () => {
       /\nnothing to compare: no cell is in both files; they differ in a: --ignore a compares them all the same\n$/,
     );
     const { out } = run('--ignore', 'a', small, large);
-    assert.match(out, /^In every row: matrix b=sim:b@slots=1024 burst=1024\n/);
+    assert.match(out, /^In every row: kind=matrix b=sim:b@slots=1024 burst=1024\n/);
     assert.match(out, /size=65 +mpps +10\.15 \(4\) +10\.15 \(4\)/);
     assert.throws(
       () => run('--ignore', 'size', small, large),

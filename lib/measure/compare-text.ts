@@ -26,7 +26,7 @@ export function naming(all: readonly Pick<Comparison, 'kind' | 'cell'>[]): Namin
   const kinds = new Set(all.map(({ kind }) => kind));
   const { common, nameOf } = cellNamer(all.map(({ cell }) => cell));
   return {
-    common: [kinds.size === 1 ? [...kinds][0] : '', common].filter(Boolean).join(' '),
+    common: [kinds.size === 1 ? `kind=${[...kinds][0]}` : '', common].filter(Boolean).join(' '),
     nameOf: ({ kind, cell }) => [kinds.size > 1 ? kind : '', nameOf(cell)].filter(Boolean).join(' '),
   };
 }

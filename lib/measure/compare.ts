@@ -191,7 +191,7 @@ function decide(
   if (attainable > alpha) {
     const widest = Math.max(spread(before, about.matters), spread(after, about.matters));
     if (widest > noise) return ['too noisy to tell', `values of one side are ${formatShare(widest)} apart`];
-    return ['too few repeats', `${n} and ${m}: repeat each at least ${fewestValues(alpha)} times`];
+    return ['too few repeats', `${n} and ${m}; ${fewestValues(alpha)} each are needed`];
   }
   if (corrected <= alpha) {
     // The ranks decide the direction: with many ties the estimate can be no change at all.
@@ -200,10 +200,7 @@ function decide(
   }
   if (p <= alpha && attainable * family > alpha) {
     const enough = fewestValues(alpha / family);
-    return [
-      'too few repeats',
-      `to show a difference among ${family} comparisons, repeat each at least ${enough} times`,
-    ];
+    return ['too few repeats', `${n} and ${m}; among ${family} comparisons ${enough} each are needed`];
   }
   const wide = width(judged);
   if (wide > noise) return ['too noisy to tell', `the interval is ${formatShare(wide)} wide`];

@@ -79,7 +79,9 @@ export function compareFigures(result: CompareResult): Figure[] {
   };
   const caption = [
     ...methodText(result),
-    'An arrow means that the interval goes on.',
+    rows.some(({ low, high }) => x.place(low) < 0 || x.place(high) > 1)
+      ? 'An arrow means that the interval goes on.'
+      : '',
     drawable.length < comparisons.length
       ? `Where there are too few repeats for an interval (${comparisons.length - drawable.length} of ${comparisons.length}), the table alone has the cell.`
       : '',
