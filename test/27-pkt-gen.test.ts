@@ -191,6 +191,14 @@ describe('pkt-gen', () => {
     assert.equal(received.tagged, 0);
   });
 
+  it('rx ← a file: loss is told, latency is not: the frames were sent in another life', async () => {
+    const path = file();
+    await finish('-i', `pcap:@out=${path}`, '-f', 'tx', '-n', '20');
+    const { received } = await finish('-i', `pcap:${path}`, '-f', 'rx');
+    assert.deepEqual([received.tagged, received.lost, received.otherClock], [20, 0, 20]);
+    assert.equal(received.latency, undefined);
+  });
+
   describe('several threads', () => {
     it("tx → sim: exactly the frames asked for, each thread's rings streams of their own", async () => {
       const { sent, stats } = await finish('-i', 'sim:a@rings=5,check=off', '-f', 'tx', '-n', '20001', '-c', '3');

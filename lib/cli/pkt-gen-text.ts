@@ -223,7 +223,9 @@ function receivedLines({ sent, received }: GenReport, numbers: Numbers): string[
   }
   if (frames > tagged) lines.push(`  ${numbers.count(frames - tagged)} ${sent ? 'others' : 'without a tag'}`);
   if (otherClock > 0)
-    lines.push(`  ${numbers.count(otherClock)} with times of another clock: no latency can be told from them`);
+    lines.push(
+      `  ${numbers.count(otherClock)} without a latency: from a file, or with the time of another machine's clock`,
+    );
   const times = timesOf(latency);
   if (times !== undefined) lines.push(`  ${sent ? 'round trip' : 'latency'}: ${numbers.times(times)}`);
   return lines;

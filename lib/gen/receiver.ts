@@ -46,7 +46,8 @@ export class Receiver implements Tracking {
     port.rxsync();
     const waiting = slotsWaiting(port);
     if (waiting === 0) return 0;
-    const t = now(); // after the sync: what it shows had been sent by then
+    // After the sync: what it shows had been sent by then. A file's frames were sent in another life: of no age at all.
+    const t = port.driver === 'pcap' ? 0 : now();
     const high = Math.floor(t / 0x1_0000_0000);
     const low = t - high * 0x1_0000_0000;
     const before = this.frames;

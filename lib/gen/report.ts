@@ -36,7 +36,7 @@ export interface Received {
   readonly reordered: number;
   /** Frames numbered before the first that was seen: sent before this end listened, or lost. */
   readonly before: number;
-  /** Frames whose time was not written by this machine's clock: they say nothing of latency. */
+  /** Frames whose time was not written by this machine's clock, or that come from a file: they say nothing of latency. */
   readonly otherClock: number;
   /** One way, or there and back for ping. */
   readonly latency: HistogramJson;
