@@ -5,7 +5,7 @@
     {
       "target_name": "netmap_bridge",
       "sources": [
-        "addon/module.c", "addon/handle.c", "addon/memory.c", "addon/thread.c", "addon/netmap.c",
+        "addon/module.c", "addon/handle.c", "addon/memory.c", "addon/thread.c", "addon/perf.c", "addon/netmap.c",
         "addon/netmap_check.c", "addon/xdp.c", "addon/netns.c", "addon/netdev.c", "addon/netdev-linux.c", "addon/netdev-freebsd.c"
       ],
       "defines": ["NAPI_VERSION=8"],

@@ -18,7 +18,8 @@ typedef enum {
   HANDLE_XDP,
   HANDLE_SOCKET,
   HANDLE_LOCK,
-  HANDLE_BPF
+  HANDLE_BPF,
+  HANDLE_PERF
 } handle_kind;
 
 typedef struct handle {
@@ -76,6 +77,7 @@ typedef struct {
 void export_all(napi_env env, napi_value exports, const export_entry *entries, size_t count);
 void memory_exports(napi_env env, napi_value exports);
 void thread_exports(napi_env env, napi_value exports);
+void perf_exports(napi_env env, napi_value exports);
 void netmap_exports(napi_env env, napi_value exports);
 void netdev_exports(napi_env env, napi_value exports);
 void xdp_exports(napi_env env, napi_value exports);

@@ -4,6 +4,7 @@
 NAPI_MODULE_INIT() {
   memory_exports(env, exports);
   thread_exports(env, exports);
+  perf_exports(env, exports);
   netmap_exports(env, exports);
   netdev_exports(env, exports);
   xdp_exports(env, exports);

@@ -19,6 +19,8 @@ export const LATEST_NS = 5;
 /** CPU time of the forwarding thread since forwarding began, ns. */
 export const USER_NS = 6;
 export const SYSTEM_NS = 7;
+/** Cycles of the core for it; NaN where they cannot be read. */
+export const CYCLES = 8;
 const RUN_DOUBLES = 16;
 
 /**

@@ -2,6 +2,7 @@ import type { Bridge } from './bridge.js';
 import {
   BUSY_NS,
   BUSY_TURNS,
+  CYCLES,
   LATEST_NS,
   SAMPLED_NS,
   STARTED_NS,
@@ -13,6 +14,7 @@ import {
 import { LinkWatch } from './link-watch.js';
 import { clock, native, now } from './native.js';
 import { StallWatch } from './stall.js';
+import { ThreadUsage } from './thread-usage.js';
 import { PollWait, type WaitMode } from './wait.js';
 
 export interface LoopOptions {
@@ -43,9 +45,7 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
   const { run } = control;
   const wait = options.wait === 'poll' ? new PollWait(bridge) : undefined;
   const stalls = new StallWatch(bridge);
-  const usage = new Float64Array(4);
-  native.threadUsage(usage);
-  const [user0, system0] = usage;
+  const usage = new ThreadUsage();
   const started = now();
   const links = new LinkWatch(new Set([bridge.a.port, bridge.b.port]), started);
   run[STARTED_NS] = started;
@@ -55,9 +55,10 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
   };
 
   const readUsage = (): void => {
-    native.threadUsage(usage);
-    run[USER_NS] = usage[0] - user0;
-    run[SYSTEM_NS] = usage[1] - system0;
+    usage.read();
+    run[USER_NS] = usage.userNs;
+    run[SYSTEM_NS] = usage.systemNs;
+    run[CYCLES] = usage.cycles;
   };
   const look = (): EndReason | undefined => {
     const t = clock[0];
@@ -77,12 +78,12 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     return bridge.finished() ? 'ended' : undefined;
   };
 
-  const failures: unknown[] = [];
+  let failure: { error: unknown } | undefined;
   const attempt = <T>(action: () => T): T | undefined => {
     try {
       return action();
     } catch (error) {
-      failures.push(error);
+      failure ??= { error };
       return undefined;
     }
   };
@@ -92,8 +93,9 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
     native.sleepNs(1000);
   bridge.countUnsent();
   readUsage();
-  if (reason === undefined || failures.length > 0) throw failures[0];
-  return reason;
+  usage.close();
+  if (reason !== undefined && failure === undefined) return reason;
+  throw failure?.error;
 }
 
 /**

@@ -23,6 +23,11 @@ export interface Native extends NetmapNative, NetdevNative, XdpNative {
   pin(cpu: number): void;
   /** ns of user and system time, voluntary and involuntary context switches of the calling thread. */
   threadUsage(out: Float64Array): void;
+  /** A counter of the calling thread, perf_event_open(2): a handle. */
+  perfOpen(type: number, config: number): number;
+  /** Its count; NaN when the processor had no counter to spare. */
+  perfRead(counter: number): number;
+  perfClose(counter: number): void;
   /** `list`: triples fd, events, revents (written). Returns how many are ready. */
   poll(list: Int32Array, count: number, timeoutMs: number): number;
 

@@ -5,6 +5,7 @@ import type { EndReason } from '../loop.js';
 import { native, now } from '../native.js';
 import type { Port } from '../port.js';
 import { StallWatch } from '../stall.js';
+import { ThreadUsage } from '../thread-usage.js';
 import type { WaitMode } from '../wait.js';
 import { Failed, statsLeft } from '../serve.js';
 import type { Engine } from './engines.js';
@@ -40,16 +41,14 @@ export function runEngine(
   options: GenLoopOptions,
 ): GenEnded | Failed<GenEnded> {
   const stalls = new StallWatch({ a: nicSide(port), b: { port, rx: [], tx: [] } });
-  const usage = new Float64Array(4);
-  native.threadUsage(usage);
-  const [user0, system0] = usage;
+  const usage = new ThreadUsage();
   const started = now();
   const links = new LinkWatch([port], started);
   const list = Int32Array.from(port.fds.flatMap((fd) => [fd, POLLIN, 0]));
 
   const report = (t: number, stats: Record<string, number>): GenReport => {
-    native.threadUsage(usage);
-    return { ...engine.report(), ns: t - started, stats, userNs: usage[0] - user0, systemNs: usage[1] - system0 };
+    usage.read();
+    return { ...engine.report(), ns: t - started, stats, userNs: usage.userNs, systemNs: usage.systemNs };
   };
   const say = (sentence: string): void => {
     options.say(sentence);
@@ -98,5 +97,7 @@ export function runEngine(
     return { reason, report: report(ended, port.stats()) };
   } catch (error) {
     return new Failed<GenEnded>(error, { reason: 'failed', report: report(now(), statsLeft(port)) });
+  } finally {
+    usage.close();
   }
 }

@@ -33,6 +33,8 @@ export interface BenchTrial {
   cores: CoreShares[];
   /** CPU time of the forwarding thread, ns; absent when that is not ours. */
   threadNs?: number;
+  /** Cycles of its core for that; absent where they cannot be read. */
+  threadCycles?: number;
   /** Share of its time in turns that moved frames, 0..1; absent when it sleeps between them. */
   busyShare?: number;
   /** Longest time the machine held the forwarding loop up, ns. */
@@ -80,7 +82,7 @@ export function simBench(setup: Setup): Bench {
 function summed(trial: TrialResult, real: boolean, spins: boolean): BenchTrial {
   const sum = (key: keyof TrialResult['directions'][number]): number =>
     trial.directions.reduce((total, direction) => total + direction[key], 0);
-  const { seconds, cores, userNs, systemNs, busyShare, longestGapNs, latency } = trial;
+  const { seconds, cores, userNs, systemNs, cycles, busyShare, longestGapNs, latency } = trial;
   return {
     seconds,
     offered: sum('offered'),
@@ -93,6 +95,7 @@ function summed(trial: TrialResult, real: boolean, spins: boolean): BenchTrial {
     unexplained: sum('unexplained'),
     cores,
     ...(real ? { threadNs: userNs + systemNs, longestGapNs } : {}),
+    ...(real && Number.isFinite(cycles) ? { threadCycles: cycles } : {}),
     ...(real && spins ? { busyShare } : {}),
     ...(latency === undefined ? {} : { latency }),
   };
@@ -104,6 +107,14 @@ function summed(trial: TrialResult, real: boolean, spins: boolean): BenchTrial {
  */
 export function frameNs({ threadNs, busyShare = 1, forwarded }: BenchTrial): number | undefined {
   return threadNs === undefined || forwarded === 0 ? undefined : (threadNs * busyShare) / forwarded;
+}
+
+/** What a frame cost, as metrics: `frame_ns`, and `frame_cycles` where cycles can be read. */
+export function costMetrics(trial: BenchTrial | undefined): Record<string, number> {
+  const ns = trial && frameNs(trial);
+  if (ns === undefined) return {};
+  const { threadCycles, busyShare = 1, forwarded } = trial!;
+  return { frame_ns: ns, ...(threadCycles !== undefined && { frame_cycles: (threadCycles * busyShare) / forwarded }) };
 }
 
 /** Sentences about trials whose figures say less than they seem to. */

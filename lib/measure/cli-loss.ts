@@ -1,7 +1,7 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parsePercent } from '../units.js';
-import { frameNs } from './bench.js';
+import { costMetrics } from './bench.js';
 import { helped, type Output } from './cli.js';
 import { cpuMetrics } from './cpu.js';
 import { formatShare } from './format.js';
@@ -48,7 +48,6 @@ export async function runLoss(args: string[], io: Output): Promise<number> {
         trials.push(trial);
         const loss = trial.offered === 0 ? 0 : trial.lost / trial.offered;
         const offered = trial.offered / trial.seconds / 1e6;
-        const cost = frameNs(trial);
         emitter.add(
           {
             kind: 'loss',
@@ -58,7 +57,7 @@ export async function runLoss(args: string[], io: Output): Promise<number> {
               mpps: trial.rate / 1e6,
               loss,
               lost_frames: trial.lost,
-              ...(cost === undefined ? {} : { frame_ns: cost }),
+              ...costMetrics(trial),
               ...cpuMetrics(trial.cores),
             },
             cores: trial.cores,

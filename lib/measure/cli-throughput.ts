@@ -1,7 +1,7 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parseCountWithin } from '../units.js';
-import { frameNs, type Bench, type BenchTrial } from './bench.js';
+import { costMetrics, type Bench, type BenchTrial } from './bench.js';
 import { helped, parsePart, type Output } from './cli.js';
 import { busyCores, coresText, cpuMetrics } from './cpu.js';
 import { formatNumber } from './format.js';
@@ -100,7 +100,6 @@ function metricsOf({ search, ndr, pdr, atNdr }: Throughput): Record<string, numb
     ...(lower === undefined ? {} : { [`${name}_lower_mpps`]: lower / 1e6 }),
     ...(upper === undefined ? {} : { [`${name}_upper_mpps`]: upper / 1e6 }),
   });
-  const cost = atNdr && frameNs(atNdr);
   return {
     ndr_mpps: ndr.conditionalThroughput / 1e6,
     pdr_mpps: pdr.conditionalThroughput / 1e6,
@@ -108,7 +107,7 @@ function metricsOf({ search, ndr, pdr, atNdr }: Throughput): Record<string, numb
     ...bounds('pdr', pdr),
     trial_s: search.trialSeconds,
     ...(atNdr?.busyShare === undefined ? {} : { busy_share: atNdr.busyShare }),
-    ...(cost === undefined ? {} : { frame_ns: cost }),
+    ...costMetrics(atNdr),
     ...cpuMetrics(atNdr?.cores ?? []),
   };
 }
@@ -170,7 +169,7 @@ export async function runThroughput(args: string[], io: Output): Promise<number>
           share(pdr),
           search.trialSeconds.toFixed(1),
           atNdr?.busyShare === undefined ? '–' : (100 * atNdr.busyShare).toFixed(0),
-          shown(atNdr && frameNs(atNdr)),
+          costText(costMetrics(atNdr)),
           shown(atNdr && busyCores(atNdr.cores)),
         ],
         `${placeOf(size, setup)}: NDR ${goalText(ndr)} Mpps, PDR ${goalText(pdr)} Mpps`,
@@ -186,4 +185,9 @@ export async function runThroughput(args: string[], io: Output): Promise<number>
 
 function shown(value: number | undefined): string {
   return value === undefined ? '–' : formatNumber(value, 3);
+}
+
+/** `45.2`, or `45.2 (163 cycles)` where cycles can be read. */
+function costText({ frame_ns: ns, frame_cycles: cycles }: Record<string, number | undefined>): string {
+  return `${shown(ns)}${cycles === undefined ? '' : ` (${formatNumber(cycles, 3)} cycles)`}`;
 }

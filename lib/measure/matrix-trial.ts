@@ -150,6 +150,7 @@ function measured(trials: readonly TrialResult[], { rate, clock }: SimSpec): Mea
   const unexplained = total('unexplained');
   const forwarded = total('forwarded');
   const busyNs = trials.reduce((sum, trial) => sum + trial.busyShare * (trial.userNs + trial.systemNs), 0);
+  const busyCycles = trials.reduce((sum, trial) => sum + trial.busyShare * trial.cycles, 0);
   // All workers ran at the same time, on the same cores.
   const [{ cores }] = trials;
   return {
@@ -164,6 +165,7 @@ function measured(trials: readonly TrialResult[], { rate, clock }: SimSpec): Mea
       // On the virtual clock, what the threads did says nothing.
       ...(clock === 'real' && {
         ...(forwarded > 0 && { frame_ns: busyNs / forwarded }),
+        ...(forwarded > 0 && Number.isFinite(busyCycles) && { frame_cycles: busyCycles / forwarded }),
         busy_share: trials.reduce((sum, trial) => sum + trial.busyShare, 0) / trials.length,
         longest_gap_us: Math.max(...trials.map((trial) => trial.longestGapNs)) / 1e3,
       }),

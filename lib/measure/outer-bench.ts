@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BUSY_NS, SAMPLED_NS, SYSTEM_NS, USER_NS } from '../control.js';
+import { BUSY_NS, CYCLES, SAMPLED_NS, SYSTEM_NS, USER_NS } from '../control.js';
 import { lineRate } from '../units.js';
 import { startBridge, type RunningBridge } from '../run.js';
 import { PortError } from '../errors.js';
@@ -134,6 +134,7 @@ async function trial(
         ? {}
         : {
             threadNs: spent(USER_NS) + spent(SYSTEM_NS),
+            ...(Number.isFinite(spent(CYCLES)) && { threadCycles: spent(CYCLES) }),
             ...(spins && spent(SAMPLED_NS) > 0 ? { busyShare: spent(BUSY_NS) / spent(SAMPLED_NS) } : {}),
           }),
       latency: { histogram: received.latency, every: 1, unmatched: received.otherClock },

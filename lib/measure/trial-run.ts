@@ -5,6 +5,7 @@ import { notForwarded } from '../counters.js';
 import { UsageError } from '../errors.js';
 import { spin } from '../loop.js';
 import { native, now } from '../native.js';
+import { ThreadUsage } from '../thread-usage.js';
 import { openPorts } from '../open.js';
 import type { DepartureTimes } from '../ports/sim-latency.js';
 import { SimPort, type SimStats } from '../ports/sim.js';
@@ -42,7 +43,6 @@ export function runJob(job: TrialJob): TrialResult {
 class Trial {
   readonly #bridge: Bridge;
   readonly #wait: PollWait | undefined;
-  readonly #usage = new Float64Array(4);
   readonly #latency: DepartureTimes[] = [];
 
   constructor(
@@ -66,14 +66,15 @@ class Trial {
     for (const latency of this.#latency) latency.reset();
     const run = new Float64Array(16);
     const cores = readCores();
-    const [user, system] = this.#cpu();
+    const usage = new ThreadUsage();
     this.a.resume(this.job.frames);
     this.b.resume(this.job.frames);
     const started = this.#now();
     if (this.job.frames === Infinity) this.#turnFor(this.job.seconds * 1e9, run);
     else this.#turnUntilSent(run);
     const seconds = (this.#now() - started) / 1e9;
-    const [userEnd, systemEnd] = this.#cpu();
+    usage.read();
+    usage.close();
     const coresEnd = readCores();
     const sent = [this.b.stats().sent - before.b.sent, this.a.stats().sent - before.a.sent] as const;
     const longestGapNs = Math.max(this.a.stats().longestGapNs, this.b.stats().longestGapNs);
@@ -102,8 +103,9 @@ class Trial {
       directions: this.job.oneWay ? [result('a', 'b', 0)] : [result('a', 'b', 0), result('b', 'a', 1)],
       busyShare: run[SAMPLED_NS] > 0 ? run[BUSY_NS] / run[SAMPLED_NS] : 0,
       longestGapNs,
-      userNs: userEnd - user,
-      systemNs: systemEnd - system,
+      userNs: usage.userNs,
+      systemNs: usage.systemNs,
+      cycles: usage.cycles,
       cores: coreShares(cores, coresEnd),
       ...this.#latencyResult(),
     };
@@ -153,10 +155,5 @@ class Trial {
   #snapshot(): Snapshot {
     const [forth, back] = this.#bridge.counters;
     return { a: this.a.stats(), b: this.b.stats(), refused: [notForwarded(forth), notForwarded(back)] };
-  }
-
-  #cpu(): readonly [number, number] {
-    native.threadUsage(this.#usage);
-    return [this.#usage[0], this.#usage[1]];
   }
 }

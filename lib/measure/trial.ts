@@ -88,6 +88,8 @@ export interface TrialResult {
   /** CPU time of the forwarding thread during the trial, ns. */
   userNs: number;
   systemNs: number;
+  /** Cycles of its core for that; NaN where they cannot be read. */
+  cycles: number;
   /** What the machine's cores did meanwhile, everything that ran on them included. */
   cores: CoreShares[];
   /** Of both directions together. */
