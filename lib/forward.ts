@@ -35,7 +35,16 @@ export function isZeroCopy(rx: Ring, tx: Ring): boolean {
  */
 export function forwarder(rx: Ring, tx: Ring, counters: Float64Array, zeroCopy = isZeroCopy(rx, tx)): Forward {
   if (!zeroCopy) return copier(rx, tx, counters);
-  return specialize(makeExchange, 'forward')(abi, counted, rx, tx, counters, exchangeOddFrame, slotsBeforeOverlong);
+  return specialize(makeExchange, 'forward')(
+    abi,
+    counted,
+    rx,
+    tx,
+    counters,
+    exchangeOddFrame,
+    giveBackOddFrame,
+    bytesOf,
+  );
 }
 
 /** The hot loop. Compiled once a ring pair (see specialize.ts), so everything it needs comes as a parameter. */
@@ -46,7 +55,8 @@ function makeExchange(
   tx: Ring,
   counters: Float64Array,
   exchangeOdd: typeof exchangeOddFrame,
-  beforeOverlong: typeof slotsBeforeOverlong,
+  giveBack: typeof giveBackOddFrame,
+  bytesIn: typeof bytesOf,
 ): Forward {
   const rxWords = rx.i32;
   const txWords = tx.i32;
@@ -145,29 +155,15 @@ function makeExchange(
       if (rw < end) break;
     }
     let moved = (n - left) | 0;
-    let whole = moved;
-    if (moved > MAX_FRAME_SLOTS && (flags & MOREFRAG) !== 0) whole = beforeOverlong(rx, rm[rxHead], moved);
-    if (left > 0 || whole < moved) {
-      // A slot that is no plain frame: give back what was already taken of its frame, so that it is judged whole.
-      while (moved > 0) {
-        const before = r === 0 ? rxSlots - 1 : r - 1;
-        const rw = rxSlot0 + (before << 2);
-        if (moved <= whole && (rm[rw + 1] & MOREFRAG) === 0) break;
-        r = before;
-        t = t === 0 ? txSlots - 1 : t - 1;
-        const tw = txSlot0 + (t << 2);
-        const idx = tm[tw];
-        tm[tw] = rm[rw]!;
-        rm[rw] = idx;
-        if (offsetMask !== 0) {
-          const offset = tm[tw + 2];
-          tm[tw + 2] = rm[rw + 2]!;
-          rm[rw + 2] = offset;
-        }
-        const lenFlags = rm[rw + 1];
-        rm[rw + 1] = lenFlags & ~BUF_CHANGED;
-        bytes -= lenFlags & LEN_MASK;
-        moved--;
+    if (left > 0 || (moved > MAX_FRAME_SLOTS && (flags & MOREFRAG) !== 0)) {
+      const stays = giveBack(rx, tx, moved);
+      if (stays < moved) {
+        r = (r - (moved - stays)) | 0;
+        if (r < 0) r = (r + rxSlots) | 0;
+        t = (t - (moved - stays)) | 0;
+        if (t < 0) t = (t + txSlots) | 0;
+        bytes = bytesIn(rx, stays) | 0;
+        moved = stays;
       }
     }
     if (moved > 0) {
@@ -191,6 +187,30 @@ function makeExchange(
 }
 
 /**
+ * Of `moved` slots from the heads on that have been exchanged and not published, gives back those of the first frame
+ * that is not plain (its end was not reached, or it is overlong) and of all after it, so that it is judged whole.
+ * Returns the slots that stay exchanged.
+ */
+function giveBackOddFrame(rx: Ring, tx: Ring, moved: number): number {
+  const plain = slotsBeforeOverlong(rx, rx.head, moved);
+  for (let stays = moved; stays > 0; stays--) {
+    const i = rx.after(rx.head, stays - 1);
+    if (stays <= plain && (rx.slotFlags(i) & MOREFRAG) === 0) return stays;
+    const rw = rx.slotWord(i);
+    exchangeBuffers(rx, rw, tx, tx.slotWord(tx.after(tx.head, stays - 1)));
+    rx.i32[rw + SLOT_LEN_FLAGS] &= ~abi.BUF_CHANGED;
+  }
+  return 0;
+}
+
+/** Bytes in the `slots` slots at the head of `rx`. */
+function bytesOf(rx: Ring, slots: number): number {
+  let bytes = 0;
+  for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) bytes += rx.len(i);
+  return bytes;
+}
+
+/**
  * The frame at the head of `rx`, whatever it is: zero-length slots are passed over, a corrupt or overlong frame is
  * dropped and counted, a whole one is moved if the tx ring has room for it. Returns the slots taken from `rx`.
  *
@@ -207,7 +227,6 @@ function exchangeOddFrame(rx: Ring, tx: Ring, counters: Float64Array, moved: num
     if (room >= burst) counters[counted.TX_FULL]++; // with less room, forward() has counted it
     return 0;
   }
-  const offsets = rx.offsetMask !== 0;
   let t = tx.head;
   let bytes = 0;
   for (let k = 0, i = rx.head, done = 0; k < slots; k++, i = rx.after(i)) {
@@ -216,8 +235,7 @@ function exchangeOddFrame(rx: Ring, tx: Ring, counters: Float64Array, moved: num
     done++;
     const rw = rx.slotWord(i);
     const tw = tx.slotWord(t);
-    exchangeWord(rx.i32, rw + SLOT_BUF_IDX, tx.i32, tw + SLOT_BUF_IDX);
-    if (offsets) exchangeWord(rx.i32, rw + SLOT_PTR, tx.i32, tw + SLOT_PTR);
+    exchangeBuffers(rx, rw, tx, tw);
     tx.i32[tw + SLOT_LEN_FLAGS] = len | abi.BUF_CHANGED | (done < carrying ? MOREFRAG : 0);
     rx.i32[rw + SLOT_LEN_FLAGS] |= abi.BUF_CHANGED;
     bytes += len;
@@ -231,6 +249,12 @@ function exchangeOddFrame(rx: Ring, tx: Ring, counters: Float64Array, moved: num
   counters[counted.ZERO_SLOTS] += slots - carrying;
   if (moved === 0) counters[counted.BATCHES]++;
   return slots;
+}
+
+/** Exchanges the buffers of two slots, given by their words, and where the data starts in them. */
+function exchangeBuffers(rx: Ring, rw: number, tx: Ring, tw: number): void {
+  exchangeWord(rx.i32, rw + SLOT_BUF_IDX, tx.i32, tw + SLOT_BUF_IDX);
+  if (rx.offsetMask !== 0) exchangeWord(rx.i32, rw + SLOT_PTR, tx.i32, tw + SLOT_PTR);
 }
 
 function exchangeWord(a: Int32Array, i: number, b: Int32Array, j: number): void {

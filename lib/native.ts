@@ -12,6 +12,10 @@ export interface Mapped {
   buffer: ArrayBuffer;
 }
 
+/** For poll(): poll.h, the same on Linux and FreeBSD. */
+export const POLLIN = 0x0001;
+export const POLLOUT = 0x0004;
+
 /** The shim's functions. Those that can fail throw an Error with `code`, `errno`, `syscall` and `port`. */
 export interface Native extends NetmapNative, NetdevNative, XdpNative {
   /** One double: where readClock() puts CLOCK_MONOTONIC, in ns. */

@@ -1,10 +1,6 @@
 import type { Bridge } from './bridge.js';
-import { native } from './native.js';
+import { native, POLLIN, POLLOUT } from './native.js';
 import type { Port } from './port.js';
-
-/** poll.h, the same on Linux and FreeBSD. */
-const POLLIN = 0x0001;
-const POLLOUT = 0x0004;
 
 /** How the loop waits when a turn moved nothing: spin on, or sleep in poll() until a port has work. */
 export const WAIT_MODES = ['busy', 'poll'] as const;

@@ -1,9 +1,5 @@
 import { native } from '../native.js';
 
-/** poll.h, the same on Linux and FreeBSD. */
-export const POLLIN = 0x0001;
-export const POLLOUT = 0x0004;
-
 /** Whether reading (POLLIN) or writing (POLLOUT) would not block: something can be done, or fails at once. */
 export function isReady(fd: number, event: number): boolean {
   return native.poll(Int32Array.of(fd, event, 0), 1, 0) > 0;

@@ -1,7 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { POLLIN } from '../native.js';
 import { CaptureError, fileError } from './error.js';
 import { claim, conflict } from './inuse.js';
-import { isReady, POLLIN } from './ready.js';
+import { isReady } from './ready.js';
 
 /** Bytes of the one buffer a file is read through; also the longest run of bytes that `have` can bring together. */
 export const CHUNK = 1 << 20;

@@ -1,13 +1,13 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 import type { Amount } from '../amount.js';
+import { now, POLLOUT } from '../native.js';
 import { copyBytes } from './copy.js';
-import { now } from '../native.js';
 import { CaptureError, codeOf, fileError } from './error.js';
 import { claim, conflict } from './inuse.js';
 import { ETHERNET } from './linktype.js';
 import { FILE_HEADER, MAGIC_NS, MAGIC_US, RECORD_HEADER } from './pcap.js';
 import { MAX_FRAME, u32, type Resolution } from './reader.js';
-import { isReady, POLLOUT } from './ready.js';
+import { isReady } from './ready.js';
 
 /** Bytes gathered before they are written to the file. */
 const BUFFER = 1 << 20;

@@ -4,10 +4,8 @@ import type { Opening } from '../capture/open.js';
 import type { CaptureReader } from '../capture/reader.js';
 import { Kring } from '../kring.js';
 import type { Ring } from '../ring.js';
+import { FCS_BYTES } from '../units.js';
 import type { Stamps } from './pcap-stamps.js';
-
-/** Bytes of an Ethernet FCS: what a capture that keeps it has too much for a slot. */
-const FCS = 4;
 
 /** Fills an rx ring with the frames of a capture. */
 export class CaptureRx {
@@ -78,8 +76,8 @@ export class CaptureRx {
 
   /** Bytes the frame just read takes in the ring; 0 and counted where it cannot be delivered as it was on the wire. */
   #judge(reader: CaptureReader): number {
-    // Whatever length is stated: Ethernet has one FCS, and early drafts of pcapng gave it in bits.
-    const fcs = reader.fcsLength > 0 ? FCS : 0;
+    // A slot has none. Whatever length is stated: Ethernet has one FCS, and early drafts of pcapng gave it in bits.
+    const fcs = reader.fcsLength > 0 ? FCS_BYTES : 0;
     const whole = reader.origLen - fcs;
     if (reader.capLen < whole) {
       this.shortCaptured++;
