@@ -121,6 +121,32 @@ describe('xdp: what can be wrong', { skip: skipWithoutLab() }, () => {
     );
   });
 
+  describe(
+    'the root of a user namespace',
+    { skip: spawnSync('unshare', ['-Ur', 'true']).status !== 0 && 'no unshare -U' },
+    () => {
+      const inside = [
+        'unshare',
+        '-Urn',
+        'sh',
+        '-c',
+        'ip link add c0 type veth peer name c1; ip link set c0 up; exec "$@"',
+        'sh',
+      ];
+      it('may lock no more memory than its user', () => {
+        const poor = ['prlimit', '--memlock=65536:65536', ...inside];
+        assert.match(
+          saidBy(poor, 'xdp:c0'),
+          /ENOBUFS.* 12292 KiB of locked memory.*ulimit -l.*@slots.*outside of any user namespace/,
+        );
+      });
+      it('may load no program', () => {
+        // (3 × 16 + 2) × 2048 bytes fit everybody's limit of locked memory.
+        assert.match(saidBy(inside, 'xdp:c0@slots=16'), /EPERM.*CAP_BPF.*rootless container\) are not enough/);
+      });
+    },
+  );
+
   it('when the second port cannot be opened, the first is let go', () => {
     assert.throws(() => openPorts([eth1(), `xdp:nonesuch@netns=${ns.name}`]), PortError);
     assert.throws(() => openPorts([eth1(), `xdp:far@netns=${ns.name},zerocopy`]), /no zero-copy/);

@@ -17,7 +17,8 @@ export interface XdpContext {
 
 const CAPABILITIES =
   'AF_XDP needs CAP_NET_RAW (the socket), CAP_NET_ADMIN and CAP_BPF (the redirect program), and CAP_SYS_ADMIN to open ' +
-  'an interface in another network namespace: run as root, or give node these with setcap or AmbientCapabilities=';
+  'an interface in another network namespace: run as root, or give node these with setcap or AmbientCapabilities=; ' +
+  'those of the root of a user namespace (a rootless container) are not enough';
 
 type Remedy = (context: XdpContext) => string;
 
@@ -53,7 +54,7 @@ const REMEDIES: Remedies<XdpContext> = new Map(
     'setns EPERM': () => CAPABILITIES,
     'XDP_UMEM_REG ENOBUFS': ({ bytes }) =>
       `the buffers need ${Math.ceil((bytes ?? 0) / 1024)} KiB of locked memory, more than this process may lock: raise it ` +
-      '(ulimit -l, or LimitMEMLOCK= of a systemd unit), ask for fewer @slots, or give node CAP_IPC_LOCK',
+      '(ulimit -l, or LimitMEMLOCK= of a systemd unit), ask for fewer @slots, or give node CAP_IPC_LOCK (outside of any user namespace)',
     'XDP_UMEM_REG ENOMEM': ({ bytes }) => `not enough memory to pin ${Math.ceil((bytes ?? 0) / 1024)} KiB of buffers`,
     'bpf(BPF_MAP_CREATE) EPERM': () =>
       `${CAPABILITIES}; before Linux 5.11 it can also mean too little locked memory (ulimit -l)`,
