@@ -151,6 +151,25 @@ describe('result files', () => {
     assert.equal(readResults(sandwich(JSON.stringify({ ...result(), extra: [1] }))).lines.length, 3);
   });
 
+  it('are the only files added to: no other is touched, also where its last line has no end', () => {
+    const file = join(folder, 'other.txt');
+    for (const text of ['notes', 'notes\nmore', '{"name":"a matrix"}\n', '{\n  "name": "a matrix"\n}', '\n', '{"v']) {
+      writeFileSync(file, text);
+      if (text === '{"v') {
+        // Nothing but the beginning of a first result that was cut off.
+        assert.match(appendResults(file, [result()]) ?? '', /removed a damaged last line of 3 bytes/);
+        continue;
+      }
+      assert.throws(() => appendResults(file, [result()]), /other\.txt: not a result file; name a new file/);
+      assert.equal(readFileSync(file, 'utf8'), text);
+    }
+    // Fields in another order are a result all the same.
+    const { v, ...rest } = result();
+    writeFileSync(file, `${JSON.stringify({ ...rest, v })}\n`);
+    appendResults(file, [result({ repeat: 1 })]);
+    assert.equal(readResults(file).lines.length, 2);
+  });
+
   it('that cannot be opened are named with the remedy', () => {
     assert.throws(() => readResults(join(folder, 'none.jsonl')), /none\.jsonl: no such file; name a result file/);
     assert.throws(() => readResults(folder), /: a folder; name a result file/);

@@ -198,10 +198,31 @@ export function readResults(file: string): ResultFile {
     } else if (index === last) {
       notices.push(`${where}: the last line is damaged (a writer that was killed leaves this) and was skipped`);
     } else {
-      throw new UsageError(`${where}: damaged: not JSON; repair or delete that line`);
+      const cause =
+        lines.length === 0 ? 'not JSON: this is no result file, or that line is damaged' : 'damaged: not JSON';
+      throw new UsageError(
+        `${where}: ${cause}; ${lines.length === 0 ? 'name another, or ' : ''}repair or delete the line`,
+      );
     }
   }
   return { lines, notices };
+}
+
+const BEGINS = '{"v":';
+
+/**
+ * Whether a file is empty or begins with a result, whole or cut off: adding to any other would spoil it, and its last line
+ * is not ours to remove.
+ */
+function isResultFile(fd: number, file: string): boolean {
+  // Devices have no size, and some of them no end.
+  if (fstatSync(fd).size === 0) return true;
+  const chunk = Buffer.alloc(BEGINS.length);
+  const begins = chunk.toString('latin1', 0, readSync(fd, chunk, 0, chunk.length, 0));
+  if (BEGINS.startsWith(begins)) return true;
+  // Another writer may have its fields in another order.
+  const first = parseJson(readText(file, 'a result file').split('\n', 1)[0])?.value;
+  return isRecord(first) && 'v' in first;
 }
 
 /** What follows the last newline. */
@@ -224,12 +245,14 @@ function unfinishedTail(fd: number): { start: number; text: string } {
  * Adds results to a file, made if absent: whole lines in one O_APPEND write, then flushed to the disk. A line cut off by
  * an earlier crash is removed first, so that it does not end up in the middle; returns a message when that happened.
  * Without results only that is done, which shows whether the file can be written.
- * Throws UsageError when the file cannot be opened, Error with `code` when the write falls short (disk full); the file is
+ * Throws UsageError when the file cannot be opened or holds something else, Error with `code` when the write falls short (disk full); the file is
  * then as before.
  */
 export function appendResults(file: string, results: readonly Result[]): string | undefined {
   const fd = openForAppend(file);
   try {
+    if (!isResultFile(fd, file))
+      throw new UsageError(`${file}: not a result file; name a new file, or one that measure wrote`);
     const tail = unfinishedTail(fd);
     let notice: string | undefined;
     let text = results.map((result) => `${JSON.stringify(result)}\n`).join('');
@@ -248,7 +271,7 @@ export function appendResults(file: string, results: readonly Result[]): string 
     if (bytes.length > 0) fdatasyncSync(fd);
     return notice;
   } catch (error) {
-    throw unwritable(file, error);
+    throw error instanceof UsageError ? error : unwritable(file, error);
   } finally {
     closeSync(fd);
   }
