@@ -11,9 +11,15 @@ interface Sum {
   omitted?: boolean;
 }
 
+interface Interval {
+  sum?: Sum;
+  sum_bidir_reverse?: Sum;
+}
+
+/** What iperf3 writes; nothing of it is certain, for anything can be read. */
 interface Report {
-  error?: string;
-  intervals?: { sum?: Sum; sum_bidir_reverse?: Sum }[];
+  error?: unknown;
+  intervals?: unknown;
   end?: {
     sum?: Sum;
     sum_sent?: Sum;
@@ -38,11 +44,15 @@ function parse(stdout: string): Report {
   return value;
 }
 
+function textOf(error: unknown): string {
+  return typeof error === 'string' ? error : JSON.stringify(error);
+}
+
 /** The error that a report tells, where it is one. iperf3 then also exits with 1. */
 export function iperf3Error(stdout: string): string | undefined {
   try {
     const { error } = parse(stdout);
-    return error;
+    return error === undefined ? undefined : textOf(error);
   } catch {
     return undefined;
   }
@@ -50,7 +60,7 @@ export function iperf3Error(stdout: string): string | undefined {
 
 function samplesOf(intervals: readonly (Sum | undefined)[]): [number[], number] | undefined {
   const whole = intervals.filter((sum): sum is Sum & { bits_per_second: number; seconds: number } => {
-    return sum?.bits_per_second !== undefined && sum.seconds !== undefined && sum.omitted !== true;
+    return Number.isFinite(sum?.bits_per_second) && Number(sum?.seconds) > 0 && sum?.omitted !== true;
   });
   if (whole.length === 0) return undefined;
   const [{ seconds }] = whole;
@@ -66,11 +76,13 @@ function samplesOf(intervals: readonly (Sum | undefined)[]): [number[], number] 
  */
 export function readIperf3(stdout: string): Measured {
   const report = parse(stdout);
-  if (report.error !== undefined) throw new ReadingError(`iperf3: ${report.error}`);
-  const { end, intervals = [] } = report;
+  if (report.error !== undefined) throw new ReadingError(`iperf3: ${textOf(report.error)}`);
+  const { end } = report;
+  const intervals = Array.isArray(report.intervals) ? (report.intervals as (Interval | null)[]) : [];
   const metrics: Record<string, number> = {};
   const put = (name: string, value: number | undefined, scale = 1): void => {
-    if (value !== undefined && Number.isFinite(value)) metrics[name] = value * scale;
+    if (value !== undefined && Number.isFinite(value * scale) && typeof value === 'number')
+      metrics[name] = value * scale;
   };
   const way = (prefix: string, received: Sum | undefined, udp: Sum | undefined): void => {
     const loss = udp?.packets === undefined ? undefined : (udp.lost_packets ?? 0) / Math.max(udp.packets, 1);
@@ -91,8 +103,8 @@ export function readIperf3(stdout: string): Measured {
     put(`${side}_cpu_user_share`, cpu[`${side}_user`], 0.01);
     put(`${side}_cpu_system_share`, cpu[`${side}_system`], 0.01);
   }
-  const forth = samplesOf(intervals.map(({ sum }) => sum));
-  const back = samplesOf(intervals.map((interval) => interval.sum_bidir_reverse));
+  const forth = samplesOf(intervals.map((interval) => interval?.sum));
+  const back = samplesOf(intervals.map((interval) => interval?.sum_bidir_reverse));
   return {
     metrics,
     ...(forth && { samples: { gbps: forth[0], ...(back && { reverse_gbps: back[0] }) }, sample_s: forth[1] }),
