@@ -4,6 +4,7 @@ import { CommandLine } from '../lib/cli/options.js';
 import { COUNTERS } from '../lib/counters.js';
 import { forwarder } from '../lib/forward.js';
 import { findThroughput } from '../lib/measure/cli-throughput.js';
+import type { Bench } from '../lib/measure/bench.js';
 import { BENCH_OPTIONS, openBench } from '../lib/measure/open-bench.js';
 import { openPorts } from '../lib/open.js';
 
@@ -75,8 +76,9 @@ describe('a generator and a sink with ports of their own', () => {
   it('tell what a device between them loses, the last frame of all included', async () => {
     const name = pipe();
     const device = lossyDevice(name, 10);
-    const { bench } = await open('--tx', `${name}{0`, '--rx', `${name}{1`);
+    let bench: Bench | undefined;
     try {
+      ({ bench } = await open('--tx', `${name}{0`, '--rx', `${name}{1`));
       // One frame went first, to see that the device forwards.
       const trial = await bench.run({ size: 64, load: 2000, seconds: 0.2, frames: 399 });
       assert.equal(trial.offered, 399);
@@ -84,7 +86,7 @@ describe('a generator and a sink with ports of their own', () => {
       assert.equal(device.taken(), 40);
       assert.equal(trial.threadNs, undefined);
     } finally {
-      await bench.close();
+      await bench?.close();
       device.stop();
     }
   });
