@@ -1,9 +1,10 @@
-import { add, amountIn, type Amount } from './amount.js';
+import type { Amount } from './amount.js';
 import { BYTES, COUNTERS, FRAMES, REFUSED, SLOTS, TX_FULL, UNSENT } from './counters.js';
 import { forwarder, whyCopy, type Forward } from './forward.js';
 import type { Port } from './port.js';
 import type { Ring } from './ring.js';
 import { mapRings, type RingPair } from './rings.js';
+import { refusedBy, unsentBy } from './unsent.js';
 
 /** One side of a bridge: the port whose syncs move the rings, and the rings that take part. */
 export interface Side {
@@ -188,27 +189,4 @@ function takeBack(counters: Float64Array, reason: number, { frames, bytes }: Amo
   counters[FRAMES] -= frames;
   counters[BYTES] -= bytes;
   counters[reason] += frames;
-}
-
-/** Host rings are no part of what a port refuses, nor of txPending(). */
-function refusedBy({ port, tx }: Side): Amount {
-  const { frames, bytes } = (tx === port.tx && port.refused?.()) || { frames: 0, bytes: 0 };
-  return { frames, bytes };
-}
-
-/**
- * What has not left. Where the port does not tell, that is what the newest slots of its tx rings hold.
- * @param most slots that were put into the rings
- */
-function unsentBy({ port, tx }: Side, most: number): Amount {
-  const unsent = tx === port.tx ? port.unsent?.() : undefined;
-  if (unsent !== undefined) return unsent;
-  const sum = { frames: 0, bytes: 0 };
-  let left = Math.min(most, tx === port.tx ? port.txPending() : Infinity);
-  for (const ring of tx) {
-    const slots = ring.intact ? Math.min(left, ring.numSlots - 1 - ring.space) : 0;
-    left -= slots;
-    add(sum, amountIn(ring, ring.after(ring.head, ring.numSlots - slots), slots));
-  }
-  return sum;
 }

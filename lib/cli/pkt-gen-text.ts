@@ -179,6 +179,7 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
     `${what} ${numbers.count(of.frames)} frames, ${numbers.count(of.bytes)} bytes; ${numbers.rates(at)}`;
   if (sent) {
     lines.push(flowed('sent', sent, rates.sent!));
+    if (sent.refused > 0) lines.push(`  ${numbers.count(sent.refused)} more were refused by the port`);
     if (sent.unsent > 0) lines.push(`  ${numbers.count(sent.unsent)} more were in the tx rings and did not leave`);
     if ((sent.skipped ?? 0) > 0)
       lines.push(`  ${numbers.count(sent.skipped!)} left out: captured short, empty, or too long for the ring`);

@@ -49,6 +49,8 @@ export interface GenJob extends GenSettings {
   options: PortOptions;
   /** From quotaFor(). */
   quota: SharedArrayBuffer;
+  /** Of a StartLine. */
+  start: SharedArrayBuffer;
 }
 
 /** What was opened. */

@@ -2,7 +2,7 @@ import { nicSide } from '../bridge.js';
 import type { Control } from '../control.js';
 import { LinkWatch } from '../link-watch.js';
 import type { EndReason } from '../loop.js';
-import { native, now } from '../native.js';
+import { native, now, POLLIN } from '../native.js';
 import type { Port } from '../port.js';
 import { StallWatch } from '../stall.js';
 import { ThreadUsage } from '../thread-usage.js';
@@ -30,8 +30,6 @@ const FLUSH_NS = 1e9;
 const AHEAD_NS = 200_000;
 /** Longest sleep, ns: signals are noticed this late at the latest. */
 const LONGEST_NS = 10e6;
-/** poll.h, the same on Linux and FreeBSD. */
-const POLLIN = 0x0001;
 
 /** Runs an engine until it is over, or asked to stop, or its port fails. */
 export function runEngine(

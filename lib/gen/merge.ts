@@ -45,6 +45,7 @@ function mergeSent(parts: readonly Sent[]): Sent {
     frames: sum(parts, 'frames'),
     bytes: sum(parts, 'bytes'),
     unsent: sum(parts, 'unsent'),
+    refused: sum(parts, 'refused'),
     txFull: sum(parts, 'txFull'),
     givenUp: sum(parts, 'givenUp'),
     ...(first.targetPps !== undefined && {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../abi.js';
 import { copyBytes } from '../capture/copy.js';
 import { CaptureError } from '../capture/error.js';
-import { openCapture } from '../capture/open.js';
+import { Opening } from '../capture/open.js';
 import type { CaptureReader } from '../capture/reader.js';
 import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL } from '../counters.js';
 import { PortError } from '../errors.js';
@@ -36,7 +36,9 @@ export class Replay implements Source {
   readonly #pacer: Pacer | undefined;
   readonly #lateness = new Histogram();
   readonly #fifo: boolean;
-  #reader: CaptureReader;
+  #opening: Opening;
+  /** The capture, once its header has come. */
+  #reader: CaptureReader | undefined;
   #loops: number;
   #skipped = 0;
   /** Bytes of the frame that has been read and waits to be sent; 0: none. */
@@ -62,7 +64,7 @@ export class Replay implements Source {
     this.#ring = port.tx[0];
     this.#pacer = rate === undefined ? undefined : new Pacer(rate, burst);
     this.#loops = options.loops;
-    this.#reader = this.#open();
+    this.#opening = this.#open();
     this.#fifo = statSync(options.file).isFIFO();
   }
 
@@ -76,7 +78,8 @@ export class Replay implements Source {
   send(t: number, most: number): number {
     const limit = Math.min(most, this.#pacer?.due(t) ?? this.burst);
     let sent = 0;
-    while (sent < limit && this.#ready(t)) {
+    // Looked at first: only a frame that has been read can be waited for.
+    while (this.#ready(t) && sent < limit) {
       const slots = this.#put();
       if (slots === 0) {
         this.#counters[TX_FULL]++;
@@ -98,16 +101,17 @@ export class Replay implements Source {
   #ready(t: number): boolean {
     while (this.#length === 0) {
       if (this.#loops === 0) return false;
-      if (this.#reader.next()) this.#judge(t);
-      else if (!this.#reader.ended) return false;
-      else this.#again();
+      const reader = (this.#reader ??= this.#read(() => this.#opening.reader()));
+      if (reader === undefined) return false; // a FIFO's header has not come yet
+      if (reader.next()) this.#judge(reader, t);
+      else if (!reader.ended) return false;
+      else this.#again(reader);
     }
     return this.#due <= t;
   }
 
   /** The frame just read: its length and when it is due, or left out. */
-  #judge(t: number): void {
-    const reader = this.#reader;
+  #judge(reader: CaptureReader, t: number): void {
     const whole = reader.origLen - (reader.fcsLength > 0 ? FCS_BYTES : 0);
     const most = Math.min(MAX_FRAME_SLOTS, this.#ring.numSlots - 1) * this.#ring.bufSize;
     if (reader.capLen < whole || whole === 0 || whole > most) {
@@ -126,17 +130,27 @@ export class Replay implements Source {
   }
 
   /** The capture has ended: once more, or no more. */
-  #again(): void {
-    this.problem ??= this.#reader.problem;
-    this.#reader.close();
+  #again({ problem }: CaptureReader): void {
+    this.problem ??= problem;
+    this.#opening.close();
+    this.#reader = undefined;
     this.#loops = this.frames === 0 || this.#fifo ? 0 : this.#loops - 1;
     this.#started = -1;
-    if (this.#loops > 0) this.#reader = this.#open();
+    if (this.#loops > 0) this.#opening = this.#open();
   }
 
-  #open(): CaptureReader {
+  /** Opens the capture; a file's header is read at once, so that what is none is refused before anything is sent. */
+  #open(): Opening {
+    return this.#read(() => {
+      const opening = new Opening(this.options.file);
+      opening.reader();
+      return opening;
+    });
+  }
+
+  #read<T>(action: () => T): T {
     try {
-      return openCapture(this.options.file);
+      return action();
     } catch (error) {
       if (error instanceof CaptureError) throw new PortError(error.message, this.port.name, { cause: error });
       throw error;
@@ -148,7 +162,7 @@ export class Replay implements Source {
     const ring = this.#ring;
     const slots = Math.ceil(this.#length / ring.bufSize);
     if (slots > ring.space) return 0;
-    const { data, offset } = this.#reader;
+    const { data, offset } = this.#reader!;
     let done = 0;
     let i = ring.head;
     for (let k = 0; k < slots; k++, i = ring.after(i)) {
@@ -182,6 +196,6 @@ export class Replay implements Source {
   }
 
   close(): void {
-    this.#reader.close();
+    this.#opening.close();
   }
 }

@@ -7,6 +7,8 @@ export interface Sent {
   readonly bytes: number;
   /** Frames put into the tx rings that had not left when the run ended. */
   readonly unsent: number;
+  /** Frames the port took and will never send. */
+  readonly refused: number;
   /** Times a frame was due and the tx rings were full. */
   readonly txFull: number;
   /** Frames a second that were asked for; absent: as fast as possible, or a capture's own timing. */

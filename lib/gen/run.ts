@@ -4,6 +4,7 @@ import { startThread, type Running } from '../thread.js';
 import { mergeReports } from './merge.js';
 import { quotaFor } from './quota.js';
 import type { GenReport } from './report.js';
+import { StartLine } from './start-line.js';
 import { partOf, shareOut } from './share-out.js';
 import type { GenEnded, GenJob, GenOpened, GenSettings } from './job.js';
 
@@ -26,6 +27,7 @@ export function startGenerator(
   const shares = shareOut(name, threads, mode !== 'tx', { promisc });
   shares.says.forEach(onSay);
   const quota = quotaFor(settings.frames || Infinity);
+  const start = new StartLine(threads).shared;
   const said = new Set<string>();
   // Threads of one port find the same things worth saying.
   const sayOnce = (sentence: string): void => {
@@ -40,6 +42,7 @@ export function startGenerator(
       port: spec,
       options: shares.options,
       quota,
+      start,
       rings: partOf(rings, threads, k),
       rate: rate === undefined ? undefined : rate / threads,
       cpu: cpu < 0 ? cpu : cpu + k,

@@ -7,6 +7,7 @@ import type { Flow } from './headers.js';
 import { Pacer } from './pacer.js';
 import type { Sent } from './report.js';
 import type { Templates } from './templates.js';
+import { refusedBy, unsentBy } from '../unsent.js';
 
 /** Where frames to send come from: made up, or read from a capture. */
 export interface Source {
@@ -98,14 +99,17 @@ export class Sender implements Source {
 }
 
 /** What has left of what was put into the rings. */
-export function sentOf(counters: Float64Array, port: Port): Pick<Sent, 'frames' | 'bytes' | 'unsent' | 'txFull'> {
-  const slotsPerFrame = counters[SLOTS] / Math.max(1, counters[FRAMES]);
-  const unsent = slotsPerFrame === 0 ? 0 : Math.min(counters[FRAMES], Math.ceil(port.txPending() / slotsPerFrame));
-  const share = counters[FRAMES] === 0 ? 0 : 1 - unsent / counters[FRAMES];
+export function sentOf(
+  counters: Float64Array,
+  port: Port,
+): Pick<Sent, 'frames' | 'bytes' | 'unsent' | 'refused' | 'txFull'> {
+  const refused = refusedBy({ port, tx: port.tx });
+  const unsent = unsentBy({ port, tx: port.tx }, counters[SLOTS]);
   return {
-    frames: counters[FRAMES] - unsent,
-    bytes: Math.round(counters[BYTES] * share),
-    unsent,
+    frames: counters[FRAMES] - unsent.frames - refused.frames,
+    bytes: counters[BYTES] - unsent.bytes - refused.bytes,
+    unsent: unsent.frames,
+    refused: refused.frames,
     txFull: counters[TX_FULL],
   };
 }

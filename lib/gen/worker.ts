@@ -18,6 +18,7 @@ import { Reflector } from './reflector.js';
 import { Replay } from './replay.js';
 import type { GenReport } from './report.js';
 import { Sender, type Source } from './sender.js';
+import { StartLine } from './start-line.js';
 import { REPLY, REQUEST, swapHalf } from './tag.js';
 import { makeTemplates } from './templates.js';
 import type { Flow } from './headers.js';
@@ -89,6 +90,7 @@ function work(
     engine = makeEngine(port, job, { ...job.flow, sourceMac });
     post({ type: 'open', opened: { port: portInfo(port), sourceMac: macText(sourceMac.bytes) } });
     waitForLinks([port], job.linkWait, control, say);
+    new StartLine(job.threads, job.start).wait(control);
     post({ type: 'running' });
     return runEngine(engine, port, control, {
       wait: job.wait,
