@@ -15,7 +15,8 @@ static void perf_fd_close(napi_env env, handle *h) {
   close(h->fd);
 }
 
-// perfOpen(type, config) → handle: a counter (perf_event_open(2)) of this thread, kernel included, that runs from now on.
+// perfOpen(type, config) → handle: a counter (perf_event_open(2)) of this thread, kernel included, that runs from now
+// on.
 static napi_value perf_open(napi_env env, napi_callback_info info) {
   napi_value argv[2];
   uint32_t type, config;
