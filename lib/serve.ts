@@ -71,6 +71,7 @@ export function waitForLinks(
   const down = linked.filter((port) => !port.linkUp()).map(({ name }) => name);
   if (down.length > 0 && most > 0) say(`waiting up to ${most} s for the link of ${down.join(' and ')}`);
   while (!control.stopping && now() < deadline && linked.some((port) => !port.linkUp())) native.sleepNs(10e6);
+  if (control.stopping) return;
   for (const port of linked) {
     if (!port.linkUp()) say(`${port.name}: the link is down; frames flow once it is up`);
   }

@@ -240,6 +240,10 @@ describe('pkt-gen', () => {
     for (const { args, message } of [
       { args: ['-i', 'sim:a', '-f', 'tx', '-c', '2'], message: /1 ring each way, .* -c 1, or .* rings=2 in its name/ },
       { args: ['-i', 'sim:a@rings=4', '-f', 'tx', '-c', '3', '-p', '2'], message: /3 threads cannot send on 2 rings/ },
+      {
+        args: ['-i', 'sim:a@rings=4,count=2', '-f', 'rx', '-c', '3'],
+        message: /fewer frames than 3 threads: write -c 2/,
+      },
       { args: ['-i', 'pipe:x{1', '-f', 'rx', '-c', '2'], message: /a pipe has one ring each way/ },
       { args: ['-i', 'pcap:@out=/dev/null', '-f', 'tx', '-c', '2'], message: /by one thread; leave -c out/ },
       { args: ['-i', 'sim:a@rings=2', '-f', 'ping', '-c', '2'], message: /--threads does not go with -f ping/ },
@@ -705,6 +709,20 @@ describe('pkt-gen on veth', { skip: skipWithoutLab() }, () => {
       // The kernel takes sockets and program back in its own time.
       for (let i = 0; i < 100 && d.xdpPrograms('d0').length > 0; i++) await sleep(20);
       untouched();
+    });
+
+    it('stopped while they wait for the link, they send nothing', async () => {
+      d.ip('link', 'set', 'd0', 'down');
+      try {
+        const tx = start('-i', portC(), '-f', 'tx', '-c', '2', '-w', '60');
+        await says(tx.child, /waiting up to 60 s for the link/);
+        tx.child.kill('SIGINT');
+        const { code, summary, stdout } = await tx.ended;
+        assert.deepEqual([code, summary.reason, summary.sent.frames], [0, 'stopped', 0], stdout);
+        assert.doesNotMatch(stdout, /frames flow once it is up/);
+      } finally {
+        d.ip('link', 'set', 'd0', 'up');
+      }
     });
 
     it('the interface is deleted while they receive: the error, after a summary of what had come', async () => {

@@ -9,9 +9,18 @@ import { Bridge, nicSide } from '../lib/bridge.js';
 import { BYTES, FRAMES, REFUSED, SLOTS, UNSENT, notForwarded } from '../lib/counters.js';
 import { Control } from '../lib/control.js';
 import { PortError } from '../lib/errors.js';
+import { TxEngine } from '../lib/gen/engines.js';
+import { runEngine } from '../lib/gen/loop.js';
+import { UNLIMITED } from '../lib/gen/quota.js';
+import { parseEndpoint, parseMacRange } from '../lib/gen/range.js';
+import { Reflector } from '../lib/gen/reflector.js';
+import { Sender } from '../lib/gen/sender.js';
+import { makeTemplates } from '../lib/gen/templates.js';
 import { runLoop } from '../lib/loop.js';
+import { now } from '../lib/native.js';
 import { openPort, openPorts } from '../lib/open.js';
 import type { Port } from '../lib/port.js';
+import { Failed } from '../lib/serve.js';
 import { Lab, skipWithoutLab } from './lab/lab.js';
 
 /** Frames that come, of 200 bytes without FCS. */
@@ -63,6 +72,19 @@ function bridge(from: Port, to: Port, spoilt: () => number, turn: () => void = (
   assert.deepEqual([counters[REFUSED], counters[UNSENT]], [spoilt(), 0]);
   assert.equal(counters[BYTES], LENGTH * counters[FRAMES]);
   return [counters[FRAMES], counters[SLOTS]];
+}
+
+/** Sends frames of 200 bytes, as many as the rings take. */
+function senderOn(port: Port): Sender {
+  const flow = {
+    sourceMac: parseMacRange('02:00:00:00:00:01'),
+    destinationMac: parseMacRange('02:00:00:00:00:02'),
+    vlans: [],
+    source: parseEndpoint('198.18.0.1', 1234),
+    destination: parseEndpoint('198.19.0.1', 1234),
+  };
+  const templates = makeTemplates(flow, { sizes: [LENGTH + 4], randomPayload: false, plain: false });
+  return new Sender(port, port.tx, { flow, templates, burst: FRAMES_IN, rate: Infinity, stream: 0 });
 }
 
 function close(ports: readonly Port[]): void {
@@ -129,6 +151,31 @@ describe('refused by the port', () => {
     }
   });
 
+  it('pong counts what it sent back', () => {
+    const name = `pipe:refused-${process.pid}`;
+    const ports = openPorts([`${name}{2`, `${name}}2`]);
+    const [asker, answerer] = ports;
+    try {
+      const sender = senderOn(asker);
+      assert.equal(sender.send(now(), FRAMES_IN), FRAMES_IN);
+      const spoilt = spoil(answerer, 1);
+      const reflector = new Reflector(answerer);
+      while (reflector.turn(UNLIMITED) > 0);
+      const { frames, bytes, unsent, refused } = reflector.report();
+      assert.deepEqual([frames, unsent, refused], [FRAMES_IN - spoilt(), 0, spoilt()]);
+      asker.rxsync();
+      const [rx] = asker.rx;
+      let answers = 0;
+      while (rx.space > 0) {
+        if (rx.len(rx.head) === LENGTH) answers++;
+        rx.advance(1);
+      }
+      assert.deepEqual([answers, bytes], [frames, frames * LENGTH]);
+    } finally {
+      close(ports);
+    }
+  });
+
   it('frames that were refused before are another’s', () => {
     const [from, to] = openPorts([SOURCE, 'sim:to@count=1,clock=virtual,rate=max']);
     try {
@@ -183,6 +230,31 @@ describe('refused by the port', () => {
 });
 
 describe('a port that fails midway', () => {
+  it('pkt-gen: what is in the tx rings leaves all the same, where it can, and is counted as sent', () => {
+    const port = openPort('sim:a@rate=100M,slots=256');
+    try {
+      const failure = new PortError('renamed', port.name);
+      const stats = port.stats.bind(port);
+      const control = new Control();
+      const engine = new TxEngine(senderOn(port), UNLIMITED);
+      port.stats = () => {
+        port.stats = stats;
+        assert.ok(port.txPending() > 0);
+        throw failure;
+      };
+      control.askReport();
+      const options = { wait: 'busy', ns: 0, say: () => undefined, report: () => undefined } as const;
+      const ended = runEngine(engine, port, control, options);
+      assert.ok(ended instanceof Failed);
+      const { reason, report } = ended.ended;
+      assert.deepEqual([ended.error, reason, report.sent!.unsent], [failure, 'failed', 0]);
+      assert.equal(report.sent!.frames, stats()['sent']);
+      assert.ok(report.sent!.frames > 0);
+    } finally {
+      port.close();
+    }
+  });
+
   for (const failing of [0, 1] as const)
     it(`the ${failing === 0 ? 'first' : 'second'}: what was on its way to the other leaves, the rest is counted as not sent`, () => {
       const names = ['a', 'b'].map((name) => `sim:${name}@count=${FRAMES_IN},clock=virtual,rate=1G`);

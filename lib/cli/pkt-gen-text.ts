@@ -179,8 +179,7 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
     `${what} ${numbers.count(of.frames)} frames, ${numbers.count(of.bytes)} bytes; ${numbers.rates(at)}`;
   if (sent) {
     lines.push(flowed('sent', sent, rates.sent!));
-    if (sent.refused > 0) lines.push(`  ${numbers.count(sent.refused)} more were refused by the port`);
-    if (sent.unsent > 0) lines.push(`  ${numbers.count(sent.unsent)} more were in the tx rings and did not leave`);
+    lines.push(...keptLines(sent, numbers));
     if ((sent.skipped ?? 0) > 0)
       lines.push(`  ${numbers.count(sent.skipped!)} left out: captured short, empty, or too long for the ring`);
     if (sent.givenUp > 0)
@@ -199,12 +198,20 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
     if (lateness !== undefined) lines.push(`  behind the capture's timing: ${numbers.times(lateness)}`);
   }
   if (reflected) {
-    lines.push(flowed('sent back', reflected, rates.sent!));
+    lines.push(flowed('sent back', reflected, rates.sent!), ...keptLines(reflected, numbers));
     if (reflected.ignored > 0)
       lines.push(`  ${numbers.count(reflected.ignored)} frames carried no tag to answer, and were left unanswered`);
   }
   if (received) lines.push(flowed('received', received, rates.received!), ...receivedLines(report, numbers));
   return `${lines.join('\n')}\n${portStatsText({ name, stats: report.stats })}`;
+}
+
+/** What was put into the tx rings and was not sent. */
+function keptLines({ refused, unsent }: { refused: number; unsent: number }, numbers: Numbers): string[] {
+  return [
+    ...(refused > 0 ? [`  ${numbers.count(refused)} more were refused by the port`] : []),
+    ...(unsent > 0 ? [`  ${numbers.count(unsent)} more were in the tx rings and did not leave`] : []),
+  ];
 }
 
 function receivedLines({ sent, received }: GenReport, numbers: Numbers): string[] {

@@ -69,6 +69,8 @@ export function runEngine(
     else native.sleepNs(port.napNs);
   };
   const spin = (): EndReason => {
+    // Asked to stop while links or other threads were awaited, it moves nothing.
+    if (control.stopping) return 'stopped';
     for (let looked = started; ;) {
       const t = now();
       let reason: EndReason | undefined;
@@ -84,17 +86,27 @@ export function runEngine(
     }
   };
 
-  try {
-    const reason = spin();
-    // The rates are about the time in which frames were made, not about the flush.
-    const ended = now();
-    for (const deadline = ended + FLUSH_NS; port.txPending() > 0 && now() < deadline;) {
+  // The rates are about the time in which frames were made, not about the flush.
+  const flush = (): void => {
+    for (const deadline = now() + FLUSH_NS; port.txPending() > 0 && now() < deadline;) {
       port.txsync();
       native.sleepNs(1000);
     }
+  };
+
+  try {
+    const reason = spin();
+    const ended = now();
+    flush();
     return { reason, report: report(ended, port.stats()) };
   } catch (error) {
-    return new Failed<GenEnded>(error, { reason: 'failed', report: report(now(), statsLeft(port)) });
+    const ended = now();
+    try {
+      flush();
+    } catch {
+      // Nothing leaves any more; `error` says why.
+    }
+    return new Failed<GenEnded>(error, { reason: 'failed', report: report(ended, statsLeft(port)) });
   } finally {
     usage.close();
   }

@@ -57,7 +57,13 @@ function mergeSent(parts: readonly Sent[]): Sent {
 }
 
 function mergeReflected(parts: readonly Reflected[]): Reflected {
-  return { frames: sum(parts, 'frames'), bytes: sum(parts, 'bytes'), ignored: sum(parts, 'ignored') };
+  return {
+    frames: sum(parts, 'frames'),
+    bytes: sum(parts, 'bytes'),
+    unsent: sum(parts, 'unsent'),
+    refused: sum(parts, 'refused'),
+    ignored: sum(parts, 'ignored'),
+  };
 }
 
 function mergeReceived(parts: readonly Received[]): Received {

@@ -1,5 +1,5 @@
 import { copier } from '../copy.js';
-import { BYTES, COUNTERS, FRAMES } from '../counters.js';
+import { COUNTERS } from '../counters.js';
 import { forwarder, isZeroCopy, type Forward } from '../forward.js';
 import { frameSlots } from '../frame.js';
 import type { Port } from '../port.js';
@@ -9,6 +9,7 @@ import { ipHeader, payloadOf, tagWord } from './count.js';
 import type { Quota } from './quota.js';
 import { slotsWaiting } from './receiver.js';
 import type { Reflected } from './report.js';
+import { sentOf } from './sender.js';
 import { REPLY, REQUEST } from './tag.js';
 
 interface Way {
@@ -36,10 +37,6 @@ export class Reflector {
     });
   }
 
-  /** Frames sent back so far. */
-  get frames(): number {
-    return this.#counters[FRAMES];
-  }
   /** One turn: as many frames as the quota grants. Returns the frames looked at. */
   turn(quota: Quota): number {
     this.port.rxsync();
@@ -70,7 +67,8 @@ export class Reflector {
   }
 
   report(): Reflected {
-    return { frames: this.frames, bytes: this.#counters[BYTES], ignored: this.#ignored };
+    const { frames, bytes, unsent, refused } = sentOf(this.#counters, this.port);
+    return { frames, bytes, unsent, refused, ignored: this.#ignored };
   }
 }
 

@@ -59,9 +59,11 @@ export interface StreamState {
 
 /** What `pong` did. */
 export interface Reflected {
-  /** Frames sent back. */
+  /** Frames sent back, and what of them did not leave: as of those sent. */
   readonly frames: number;
   readonly bytes: number;
+  readonly unsent: number;
+  readonly refused: number;
   /** Frames that no ping had sent, or that had been sent back before. */
   readonly ignored: number;
 }

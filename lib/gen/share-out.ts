@@ -59,7 +59,7 @@ export function shareOut(name: string, threads: number, receives: boolean, optio
   if (threads === 1) return shares([{ spec, firstRing: 0 }]);
   switch (spec.kind) {
     case 'sim':
-      return shares(simShares(spec, threads));
+      return shares(simShares(spec, threads, receives));
     case 'netmap':
       return shares(netmapShares(spec, threads, receives));
     case 'xdp':
@@ -85,9 +85,14 @@ function tooFew(name: string, rings: number, threads: number, remedy: string): U
 }
 
 /** Each thread simulates a port with its share of the rings and of the link's rate. */
-function simShares(spec: SimSpec, threads: number): Share[] {
+function simShares(spec: SimSpec, threads: number, receives: boolean): Share[] {
   if (spec.rings < threads)
     throw tooFew(spec.text, spec.rings, threads, `give the port more: rings=${threads} in its name`);
+  // A count of 0 means that frames arrive without end.
+  if (receives && spec.count > 0 && spec.count < threads)
+    throw new UsageError(
+      `${spec.text} brings count=${spec.count}, fewer frames than ${threads} threads: write -c ${spec.count}, or a larger count`,
+    );
   return spans(spec.rings, threads).map(({ first, count }, k) => ({
     firstRing: first,
     spec: {

@@ -200,7 +200,7 @@ export class XdpPort implements Port {
 
   #gone(): PortError {
     return new PortError(
-      `${this.name}: the interface ${this.#ifname} is gone: it was deleted, or moved to another network namespace`,
+      `${this.name}: the interface ${this.#ifname} is gone: it was deleted, renamed, or moved to another network namespace`,
       this.name,
       { code: 'ENODEV' },
     );
