@@ -464,14 +464,27 @@ describe('receiving', () => {
       { numRuns: 60 },
     );
   });
+  const seen = (first: number, next: number, lost: number) => ({ stream: 7, first: first | 0, next: next | 0, lost });
+  const mergeSeen = (...states: ReturnType<typeof seen>[]) =>
+    mergeReports(
+      states.map((state) => ({
+        ...{ ns: 1, stats: {}, userNs: 0, systemNs: 0 },
+        received: { ...receive([1]), seen: [state] },
+      })),
+    ).received!;
   it('numbers wrap with 32 bits while a stream is spread over threads', () => {
-    const seen = (first: number, next: number, lost: number) => ({ stream: 7, first: first | 0, next: next | 0, lost });
     // Of 0xfffffff0 … 0x10: 32 numbers, 5 at one thread, 20 at the other.
-    const reports = [seen(0xfffffff0, 0x100000008, 24 - 5), seen(0xfffffff8, 0x100000010, 24 - 20)].map((state) => ({
-      ...{ ns: 1, stats: {}, userNs: 0, systemNs: 0 },
-      received: { ...receive([1]), seen: [state] },
-    }));
-    assert.equal(mergeReports(reports).received!.lost, 32 - 25);
+    assert.equal(
+      mergeSeen(seen(0xfffffff0, 0x100000008, 24 - 5), seen(0xfffffff8, 0x100000010, 24 - 20)).lost,
+      32 - 25,
+    );
+  });
+  it('a stream that leaves a thread for good, or comes to one late, by more than 2^31 frames', () => {
+    const parts = [seen(1, 1001, 0), seen(1001, 3_000_000_001, 7), seen(3_000_000_001, 3_000_000_101, 4)];
+    for (const order of [parts, parts.toReversed()]) {
+      const { lost, duplicates, before } = mergeSeen(...order);
+      assert.deepEqual([lost, duplicates, before], [11, 0, 0]);
+    }
   });
   it('takes no more than it was asked to', () => {
     const quota = new Quota(2);

@@ -85,7 +85,8 @@ function mergeReceived(parts: readonly Received[]): Received {
 
 /**
  * A NIC spreads a stream's flows over its rings, and so over threads: what one of them misses, another has. Numbers wrap
- * with 32 bits, and differences of them do so too, so what comes out is right while fewer than 2^31 frames are lost.
+ * with 32 bits, and differences of them do so too, so what comes out is right while fewer than 2^31 frames are lost, and
+ * no thread has been without the stream for 2^32 frames.
  */
 function mergeStreams(states: readonly StreamState[]): { seen: StreamState[]; lost: number; twice: number } {
   const streams = new Map<number, StreamState[]>();
@@ -95,12 +96,12 @@ function mergeStreams(states: readonly StreamState[]): { seen: StreamState[]; lo
     const [one] = parts;
     if (parts.length === 1) return one;
     const { stream } = one;
-    const first = parts.reduce((least, part) => (((part.first - least) | 0) < 0 ? part.first : least), one.first);
-    const next = parts.reduce((most, part) => (((part.next - most) | 0) > 0 ? part.next : most), one.next);
+    const first = Math.min(...parts.map((part) => part.first >>> 0));
+    const span = Math.max(...parts.map(({ next }) => (next - first) >>> 0));
     const arrived = parts.reduce((total, part) => (total + part.next - part.first - part.lost) | 0, 0);
-    const lost = (next - first - arrived) | 0;
+    const lost = (span - arrived) | 0;
     twice += Math.max(0, -lost);
-    return { stream, first, next, lost: Math.max(0, lost) };
+    return { stream, first: first | 0, next: (first + span) | 0, lost: Math.max(0, lost) };
   });
   return { seen, lost: sum(seen, 'lost'), twice };
 }
