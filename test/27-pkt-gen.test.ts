@@ -498,6 +498,10 @@ describe('pkt-gen', () => {
       { args: ['-i', 'sim:a', '-f', 'tx', '--vlan', '4095'], message: /VLAN id/ },
       { args: ['-i', 'sim:a', '-f', 'tx', '--imix', '-l', '64'], message: /--imix says the sizes/ },
       { args: ['-i', 'sim:a@buf=64', '-f', 'tx', '-6'], message: /buffers of 64 bytes do not hold the headers/ },
+      {
+        args: ['-i', 'sim:a', '-f', 'tx', '-n', '1', '--out', '/dev/null/x'],
+        message: /path is no folder; name a file/,
+      },
       { args: ['-i', 'pcap:@out=/nowhere/x.pcap', '-f', 'rx'], message: /receives nothing|nowhere/ },
     ])
       it(args.join(' ') || 'nothing', async () => {

@@ -19,6 +19,12 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
     output.json({ type: 'say', sentence });
     if (!command.json) output.error(`${sentence}\n`);
   };
+  const add = (results: Result[]): void => {
+    const notice = command.out === undefined ? undefined : appendResults(command.out, results);
+    if (notice !== undefined) output.error(`pkt-gen: ${notice}\n`);
+  };
+  // A file that cannot be written is told before anything is sent, not after.
+  add([]);
   const generator = startGenerator(settings, say);
   const release = onSignals(() => {
     generator.stop();
@@ -51,10 +57,7 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
     output.text(summaryText(report, settings, numbers));
     output.json({ type: 'summary', reason, ...jsonOf(report, undefined) });
     if (ended instanceof RunError) throw ended;
-    if (command.out !== undefined) {
-      const notice = appendResults(command.out, [resultOf(command, report)]);
-      if (notice !== undefined) output.error(`pkt-gen: ${notice}\n`);
-    }
+    add([resultOf(command, report)]);
     if (report.problem === undefined) return EXIT.ok;
     output.error(`pkt-gen: ${report.problem}\n`);
     return EXIT.failed;
