@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { UsageError } from '../lib/errors.js';
+import { runForward } from '../lib/measure/cli-forward.js';
 import { Histogram } from '../lib/measure/histogram.js';
 import { metricOf, primaryMetric } from '../lib/measure/metrics.js';
-import { appendResults, cellKey, readResults, type Result } from '../lib/measure/results.js';
+import { appendResults, cellKey, readResults, type Cell, type Result } from '../lib/measure/results.js';
 import { describeSurroundings } from '../lib/measure/surroundings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'results-'));
@@ -192,6 +193,41 @@ describe('cells', () => {
   it('are the same whatever the order of their axes', () => {
     assert.equal(cellKey({ size: 64, slots: 2 }), cellKey({ slots: 2, size: 64 }));
     assert.notEqual(cellKey({ size: 64 }), cellKey({ size: 128 }));
+  });
+});
+
+describe('the cell of a forwarding trial', () => {
+  const ports = ['-i', 'sim:a@clock=virtual,step=10us', '-i', 'sim:b@clock=virtual,step=10us'];
+  const cellOf = async (...args: string[]): Promise<Cell> => {
+    let out = '';
+    const io = { out: (text: string) => (out += text), err: () => undefined };
+    await runForward([...ports, '--size', '64', '--seconds', '0.001', '--json', ...args], io);
+    return (JSON.parse(out) as Result).cell;
+  };
+  const usual = {
+    size: 64,
+    a: 'sim:a@clock=virtual,step=10us',
+    b: 'sim:b@clock=virtual,step=10us',
+    oneWay: false,
+    burst: 1024,
+  };
+
+  it('has what is measured where that is not the default, and not how precisely', async () => {
+    assert.deepEqual(await cellOf(), usual);
+    assert.deepEqual(await cellOf('--wait', 'busy', '--load', '100%', '--cpu', '0'), usual);
+    assert.deepEqual(await cellOf('--load', '5%'), { ...usual, load: 0.05 });
+    assert.deepEqual(await cellOf('--copy'), { ...usual, copy: true });
+    assert.deepEqual(await cellOf('--wait', 'poll'), { ...usual, wait: 'poll' });
+    assert.equal((await cellOf('--rate', '1G')).a, 'sim:a@rate=1G,clock=virtual,step=10us');
+  });
+
+  it('is of a link with a unit: 10 bit/s are refused, 10bit/s are meant', async () => {
+    for (const rate of ['10', '999.5'])
+      await assert.rejects(cellOf('--rate', rate), {
+        name: 'UsageError',
+        message: `option --rate: '${rate}' has no unit, and ${rate} bit/s is no link's speed; write ${rate}G`,
+      });
+    assert.match(String((await cellOf('--rate', '1000')).a), /rate=1k/);
   });
 });
 

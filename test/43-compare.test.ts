@@ -431,6 +431,20 @@ describe('measure compare', () => {
     );
   });
 
+  it('takes a setting that one file does not name for its default there', () => {
+    const [all, part] = [file('load.jsonl', sizes(2, ports)), file('part.jsonl', sizes(2, { ...ports, load: 0.05 }))];
+    for (const pair of [
+      [all, part],
+      [part, all],
+    ]) {
+      assert.match(run(...pair).out, /nothing to compare: .*they differ in load: --ignore load compares them/);
+      assert.match(run('--ignore', 'load', ...pair).out, /size=65 +mpps +10\.15 \(4\) +10\.15 \(4\)/);
+    }
+    // Nothing left out makes one kind the other.
+    const latency = file('latency.jsonl', lines(four, { ...ports, of: 'ndr' }, { kind: 'latency' }, 'p99_ns'));
+    assert.match(run(all, latency).out, /nothing to compare: no cell is in both files\n$/);
+  });
+
   it('exits with 1 when --fail-on finds a cell, 0 when it does not', () => {
     assert.equal(run('--fail-on', '5%', ...r3).code, 1);
     assert.match(run('--fail-on', '5%', ...r3).err, /lro=off: gbps is worse \(−18\.9 %\)/);

@@ -6,6 +6,7 @@ import { forwarder } from '../lib/forward.js';
 import { findThroughput } from '../lib/measure/cli-throughput.js';
 import type { Bench } from '../lib/measure/bench.js';
 import { BENCH_OPTIONS, openBench } from '../lib/measure/open-bench.js';
+import type { Cell } from '../lib/measure/results.js';
 import { openPorts } from '../lib/open.js';
 
 let pipes = 0;
@@ -71,6 +72,28 @@ describe('a generator and a sink with ports of their own', () => {
     } finally {
       await bench.close();
     }
+  });
+
+  it('tell results apart by what is not at its default: speed of the link, copies, how it waits', async () => {
+    const name = pipe();
+    const ports = [`${name}{0`, `${name}{1`, `${name}}0`, `${name}}1`];
+    const [tx, rx, a, b] = ports;
+    const cellOf = async (...args: string[]): Promise<Cell> => {
+      const ends = ['--tx', tx, '--rx', rx, '-i', a, '-i', b];
+      const { bench } = await openBench(new CommandLine(BENCH_OPTIONS, [...ends, ...args]));
+      await bench.close();
+      return bench.cell(64);
+    };
+    const usual = { size: 64, tx, rx, a, b, burst: 1024 };
+    assert.deepEqual(await cellOf('--rate', '10000M'), usual);
+    const poll = ['--wait', 'poll'];
+    assert.deepEqual(await cellOf(...poll, '--rate', '1G'), { ...usual, wait: 'poll', rate: '1G' });
+    assert.deepEqual(await cellOf(...poll, '--copy', '--one-way'), {
+      ...usual,
+      wait: 'poll',
+      copy: true,
+      oneWay: true,
+    });
   });
 
   it('tell what a device between them loses, the last frame of all included', async () => {

@@ -126,6 +126,8 @@ export async function runForward(args: string[], io: Output): Promise<number> {
   if (helped(line, io, HELP)) return 0;
   const setup = readSetup(line);
   const load = line.read('load', parseShare);
+  // What the ports' names say is told apart already.
+  const ownLoad = load !== undefined && setup.specs.some((spec) => spec.load !== load);
   const seconds = line.read('seconds', parseSeconds) ?? 2;
   const emitter = new Emitter(setup, io, COLUMNS);
   const speed = setup.rate === Infinity ? 'as fast as the machine goes' : `${formatRate(setup.rate)} links`;
@@ -144,7 +146,12 @@ export async function runForward(args: string[], io: Output): Promise<number> {
     const row = rowOf(size, setup.rate, trial);
     rows.push(row);
     emitter.add(
-      { kind: 'forward', cell: setupCell(setup, size), metrics: metricsOf(row, trial), cores: trial.cores },
+      {
+        kind: 'forward',
+        cell: { ...setupCell(setup, size), ...(ownLoad && { load }) },
+        metrics: metricsOf(row, trial),
+        cores: trial.cores,
+      },
       cells(row),
       `${placeOf(size, setup)}: ${row.forwardedMpps.toFixed(3)} Mpps forwarded, ${row.lost} frames lost`,
     );

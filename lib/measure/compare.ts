@@ -271,9 +271,18 @@ export function compare(
   return { comparisons, notices: [...notices.values()], apart: apart(left, right), alpha, noise, family };
 }
 
-function apart(...sides: Map<string, Cells>[]): string[] {
-  const [was, is] = sides.map((side) => commonSettings([...side.values()].map(({ cell }) => cell)));
-  return Object.keys(was).filter((axis) => Object.hasOwn(is, axis) && was[axis] !== is[axis]);
+/** A setting that no cell of one side has is at its default there, which is one value. */
+function apart(left: ReadonlyMap<string, Cells>, right: ReadonlyMap<string, Cells>): string[] {
+  const kindsOf = (side: typeof left): Set<ResultKind> => new Set([...side.values()].map(({ kind }) => kind));
+  const [before, after] = [kindsOf(left), kindsOf(right)];
+  const [was, is] = [left, right].map((side) => {
+    const cells = [...side.values()].flatMap(({ kind, cell }) => (before.has(kind) && after.has(kind) ? [cell] : []));
+    return { common: commonSettings(cells), axes: new Set(cells.flatMap((cell) => Object.keys(cell))) };
+  });
+  const one = ({ common, axes }: typeof was, axis: string): boolean => Object.hasOwn(common, axis) || !axes.has(axis);
+  return [...new Set([...was.axes, ...is.axes])].filter(
+    (axis) => one(was, axis) && one(is, axis) && was.common[axis] !== is.common[axis],
+  );
 }
 
 /** The comparisons that are worse by at least `threshold` (0.05 is 5 %): what `--fail-on` makes of a result. */

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BUSY_NS, CYCLES, SAMPLED_NS, SYSTEM_NS, USER_NS } from '../control.js';
-import { lineRate } from '../units.js';
+import { lineRate, rateText } from '../units.js';
 import { startBridge, type RunningBridge } from '../run.js';
 import { PortError } from '../errors.js';
 import type { Bench, BenchLoad, BenchTrial } from './bench.js';
 import { coreShares, readCores } from './cpu.js';
 import { End, type RunningEnd } from './end.js';
-import type { Common } from './setup.js';
+import { DEFAULT_RATE, waitCell, type Common } from './setup.js';
 
 /** Frames still on the way are waited for until none has come for so long, and for two seconds at most (RFC 2544 section 23). */
 const QUIET_MS = 200;
@@ -32,7 +32,7 @@ export interface OuterPorts {
  */
 export async function outerBench(setup: Common, ports: OuterPorts): Promise<Bench> {
   const { tx, rx, device } = ports;
-  const { burst, copy, wait, cpu } = setup;
+  const { burst, copy, wait, oneWay, cpu } = setup;
   const rate = setup.rate;
   let bridge: RunningBridge | undefined;
   const ends: End[] = [];
@@ -46,7 +46,7 @@ export async function outerBench(setup: Common, ports: OuterPorts): Promise<Benc
     const generator = await End.open(tx, wait);
     ends.push(generator);
     if (device.length > 0) {
-      bridge = startBridge(device, { burst, copy, wait, oneWay: setup.oneWay, ...(cpu === undefined ? {} : { cpu }) });
+      bridge = startBridge(device, { burst, copy, wait, oneWay, ...(cpu === undefined ? {} : { cpu }) });
       await bridge.running;
     }
     // Frames that a device still holds from another run must not count in this one, either.
@@ -63,7 +63,20 @@ export async function outerBench(setup: Common, ports: OuterPorts): Promise<Benc
       title: [tx, ...(device.length > 0 ? [device.join(' ⇄ ')] : ['device']), rx].join(' → '),
       directions: 1,
       maxLoad: (size) => lineRate(rate, size),
-      cell: (size) => ({ size, tx, rx, ...(device.length > 0 ? { a: device[0], b: device[1], burst } : {}) }),
+      cell: (size) => ({
+        size,
+        tx,
+        rx,
+        ...(device.length > 0 && {
+          a: device[0],
+          b: device[1],
+          burst,
+          ...(oneWay && { oneWay }),
+          ...(copy && { copy }),
+        }),
+        ...(rate === DEFAULT_RATE ? {} : { rate: rateText(rate) }),
+        ...waitCell(setup),
+      }),
       close,
       run,
     };

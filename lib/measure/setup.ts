@@ -5,6 +5,7 @@ import { UsageError } from '../errors.js';
 import { formatPortSpec, parsePortSpec, type SimSpec } from '../portspec.js';
 import { parseCountWithin, parseRate, parseSizes } from '../units.js';
 import type { WaitMode } from '../wait.js';
+import type { Cell } from './results.js';
 import type { TrialOptions } from './trial.js';
 
 /** RFC 2544 section 9.1 for Ethernet, the sizes every report uses. */
@@ -67,7 +68,18 @@ export interface Setup extends Common {
   specs: readonly [SimSpec, SimSpec];
 }
 
-const DEFAULT_RATE = 1e10;
+/** Speed of a link that nothing names a speed for, bits per second. */
+export const DEFAULT_RATE = 1e10;
+const DEFAULT_WAIT: WaitMode = 'busy';
+/** Bits per second: no link is slower, so that a number below it lacks its unit. */
+const LEAST_RATE = 1000;
+
+/** Speed of a link as `--rate` gives it: {@link parseRate}, but not `10` where 10G is meant. @throws UsageError */
+function parseLinkRate(text: string): number {
+  const rate = parseRate(text);
+  if (rate >= LEAST_RATE || /[a-z]/i.test(text)) return rate;
+  throw new UsageError(`'${text}' has no unit, and ${text} bit/s is no link's speed; write ${text}G`);
+}
 
 /** Reads {@link SETUP_OPTIONS} but for the ports. @throws UsageError */
 export function readCommon(line: CommandLine<keyof typeof SETUP_OPTIONS>): Common {
@@ -77,11 +89,11 @@ export function readCommon(line: CommandLine<keyof typeof SETUP_OPTIONS>): Commo
   if (line.has('json') && line.has('csv')) throw new UsageError('--json and --csv: only one of them at a time');
   return {
     sizes: line.read('size', parseSizes) ?? line.read('sizes', parseSizes) ?? parseSizes(SIZES),
-    rate: line.read('rate', parseRate) ?? DEFAULT_RATE,
+    rate: line.read('rate', parseLinkRate) ?? DEFAULT_RATE,
     oneWay: line.has('one-way'),
     burst: line.read('burst', (text) => parseCountWithin(text, 1, 65_536)) ?? DEFAULT_BURST,
     copy: line.has('copy'),
-    wait: line.word('wait', ['busy', 'poll']) ?? 'busy',
+    wait: line.word('wait', ['busy', 'poll']) ?? DEFAULT_WAIT,
     cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 1023)),
     format: line.has('json') ? 'json' : line.has('csv') ? 'csv' : 'table',
     out: line.read('out', String),
@@ -94,7 +106,7 @@ export function readSetup(line: CommandLine<keyof typeof SETUP_OPTIONS>): Setup 
   const names = line.has('interface') ? line.all('interface') : DEFAULT_PORTS;
   if (names.length !== 2)
     throw new UsageError(`-i: two ports are needed, ${names.length} given; example: -i sim:a -i sim:b@itr=124us`);
-  const rate = line.read('rate', parseRate);
+  const rate = line.read('rate', parseLinkRate);
   const specs = [withRate(names[0], rate), withRate(names[1], rate)] as const;
   return { ...common, names: [formatPortSpec(specs[0]), formatPortSpec(specs[1])], specs, rate: specs[0].rate };
 }
@@ -128,6 +140,12 @@ export function trialOptions(setup: Setup, size: number): Omit<TrialOptions, 'se
 }
 
 /** The settings that results of this setup are told apart by. */
-export function setupCell(setup: Setup, size: number): Record<string, string | number | boolean> {
-  return { size, a: setup.names[0], b: setup.names[1], oneWay: setup.oneWay, burst: setup.burst };
+export function setupCell(setup: Setup, size: number): Cell {
+  const { names, oneWay, burst, copy } = setup;
+  return { size, a: names[0], b: names[1], oneWay, burst, ...(copy && { copy }), ...waitCell(setup) };
+}
+
+/** A setting at its default is in no cell: results from before it was told still compare. */
+export function waitCell({ wait }: Common): Cell {
+  return wait === DEFAULT_WAIT ? {} : { wait };
 }
