@@ -62,7 +62,6 @@ export function startThread<Opened, Report, Ended>({
   onSay,
   last,
 }: ThreadOptions<Report, Ended>): Running<Opened, Report, Ended> {
-  const worker = newWorker(url, { ...job, shared: control.shared }, name);
   const opened = deferred<Opened>();
   const running = deferred<undefined>();
   const ended = deferred<Ended>();
@@ -76,7 +75,7 @@ export function startThread<Opened, Report, Ended>({
     for (const promise of [opened, running, ended, ...asked]) promise.reject(error);
     asked = [];
   };
-  worker.on('message', (message: ThreadMessage<Opened, Report, Ended>) => {
+  const hear = (message: ThreadMessage<Opened, Report, Ended>): void => {
     switch (message.type) {
       case 'open':
         opened.resolve(message.opened);
@@ -97,11 +96,20 @@ export function startThread<Opened, Report, Ended>({
       case 'fail':
         fail(errorOf(message));
     }
-  });
-  worker.on('error', fail);
-  worker.on('exit', (code) => {
-    fail(new Error(`the thread ${name} ended with code ${code}`)); // after 'end' or 'fail' this finds all settled
-  });
+  };
+  // A thread that cannot be started fails as one that ends: whoever started others with it stops those.
+  try {
+    const worker = newWorker(url, { ...job, shared: control.shared }, name);
+    worker.on('message', hear);
+    worker.on('error', (error: Error) => {
+      fail(startError(error, name));
+    });
+    worker.on('exit', (code) => {
+      fail(new Error(`the thread ${name} ended with code ${code}`)); // after 'end' or 'fail' this finds all settled
+    });
+  } catch (error) {
+    fail(startError(error as Error, name));
+  }
 
   return {
     opened: opened.promise,
@@ -117,6 +125,19 @@ export function startThread<Opened, Report, Ended>({
       control.stop();
     },
   };
+}
+
+/** Says what is missing where a thread could not be started, which Node tells by a code alone; other errors stay as they are. */
+function startError(error: NodeJS.ErrnoException, name: string): Error {
+  const { code, message } = error;
+  if (code !== 'ERR_WORKER_INIT_FAILED') return error;
+  const why = `the thread ${name} could not be started: ${message}`;
+  return Object.assign(
+    new Error(
+      `${why}; this user may have no more threads or open files (ulimit -u, ulimit -n): allow more, or use fewer`,
+    ),
+    { code },
+  );
 }
 
 function errorOf<Ended>(failed: Extract<ThreadMessage<unknown, unknown, Ended>, { type: 'fail' }>): Error {

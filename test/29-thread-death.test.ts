@@ -75,4 +75,11 @@ describe('a thread that dies', { skip: linux }, () => {
       new PipeFiles(name).remove(); // frames may wait there
     });
   }
+
+  it('one of several that cannot be started: the others end, and the cause is told', async () => {
+    const args = ['-i', 'sim:a@rings=3', '-f', 'rx', '-c', '3'];
+    const { stderr, status } = await die('start', '../tools/pkt-gen.js', args);
+    assert.match(stderr, /the thread pkt-gen could not be started: EAGAIN; .*ulimit -u/);
+    assert.equal(status, 1);
+  });
 });

@@ -1,6 +1,6 @@
 /**
  * Preloaded (`node --import`): lets the first thread that is started die in the midst of its work, by CRASH=exit, throw or
- * memory. Every loop asks by Atomics.load whether it is to stop, so that is where it happens.
+ * memory; with CRASH=start no other can be started, as Node says it where the system has no more threads. Every loop asks by Atomics.load whether it is to stop, so that is where it happens.
  */
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
@@ -13,7 +13,9 @@ if (threads.isMainThread) {
   let started = 0;
   threads.Worker = class extends Worker {
     constructor(url: URL, options: threads.WorkerOptions = {}) {
-      const env = { ...process.env, ...(started++ > 0 && { CRASH: '' }) };
+      if (++started > 1 && process.env.CRASH === 'start')
+        throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });
+      const env = { ...process.env, ...(started > 1 && { CRASH: '' }) };
       super(url, { ...options, env, resourceLimits: { maxOldGenerationSizeMb: 32 } });
     }
   };
