@@ -9,9 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { parsePktGen } from '../lib/cli/pkt-gen-options.js';
+import { ratesOfRun } from '../lib/cli/pkt-gen-text.js';
 import { UsageError } from '../lib/errors.js';
 import { Pacer } from '../lib/gen/pacer.js';
-import type { Received, Sent } from '../lib/gen/report.js';
+import type { GenReport, Received, Sent } from '../lib/gen/report.js';
 import { readResults } from '../lib/measure/results.js';
 import { Lab, skipWithoutLab, type Namespace } from './lab/lab.js';
 import { Capture, says } from './lab/traffic.js';
@@ -244,6 +245,7 @@ describe('pkt-gen', () => {
         args: ['-i', 'sim:a@rings=4,count=2', '-f', 'rx', '-c', '3'],
         message: /fewer frames than 3 threads: write -c 2/,
       },
+      { args: ['-i', 'sim:a@rings=4', '-f', 'tx', '-p', '9'], message: /has 4 tx rings; write -p 4 or less/ },
       { args: ['-i', 'pipe:x{1', '-f', 'rx', '-c', '2'], message: /a pipe has one ring each way/ },
       { args: ['-i', 'pcap:@out=/dev/null', '-f', 'tx', '-c', '2'], message: /by one thread; leave -c out/ },
       { args: ['-i', 'sim:a@rings=2', '-f', 'ping', '-c', '2'], message: /--threads does not go with -f ping/ },
@@ -404,6 +406,9 @@ describe('pkt-gen', () => {
     const sender = start('-i', `pcap:@out=${file()}`, '-f', 'tx', '-P', fifo, '--speed', 'max');
     await says(sender.child, /"open"/);
     const writer = createWriteStream(fifo);
+    const again = await start('-i', 'sim:a', '-f', 'tx', '-P', fifo, '--loops', '2').ended;
+    assert.equal(again.code, 2);
+    assert.match(again.stderr, /is a FIFO, .* leave --loops out/);
     // In pieces: of the header, of a frame, and the rest.
     for (const piece of [bytes.subarray(0, 10), bytes.subarray(10, 60), bytes.subarray(60)]) {
       writer.write(piece);
@@ -448,9 +453,42 @@ describe('pkt-gen', () => {
   });
 
   it('ping without a pong: unanswered, and it ends', async () => {
-    const { sent, received } = await finish('-i', 'sim:a@load=0', '-f', 'ping', '-n', '2');
+    const { sent, received } = await finish('-i', 'sim:a@load=0', '-f', 'ping', '-n', '2', '-R', '100', '-b', '8');
     assert.equal(sent.frames, 2);
     assert.equal(received.tagged, 0);
+    // 100 more would have been due while the last answer was awaited; nobody asked for them.
+    assert.equal(sent.givenUp, 0);
+  });
+
+  it('rates are of the time in which frames flowed, not of the wait for them', () => {
+    const flow = { frames: 1001, bytes: 60_060 };
+    const of = (part: Partial<GenReport>): GenReport => ({ ns: 10e9, stats: {}, userNs: 0, systemNs: 0, ...part });
+    // A thousand frames in one second, behind a first one: 1,000 a second, 84 bytes each on the wire.
+    const span = { firstNs: 5e9, latestNs: 6e9, firstFrames: 1 };
+    const { sent } = ratesOfRun(of({ reflected: { ...flow, unsent: 0, refused: 0, ignored: 0, span } }));
+    assert.deepEqual(sent, { ...flow, pps: 1000, wireBitsPerSecond: 84 * 8 * 1000 });
+    // All at once: over the run.
+    const once = { ...span, latestNs: 5e9, firstFrames: 1001 };
+    const alone = ratesOfRun(of({ reflected: { ...flow, unsent: 0, refused: 0, ignored: 0, span: once } }));
+    assert.equal(alone.sent!.pps, 100.1);
+    assert.equal(ratesOfRun(of({})).received, undefined);
+  });
+
+  it('a capture without a frame to send is told, exit 1', async () => {
+    const path = file();
+    await finish('-i', `pcap:@out=${path}`, '-f', 'tx', '-n', '1');
+    spawnSync('truncate', ['-s', '24', path]);
+    const { code, stderr } = await start('-i', 'sim:a', '-f', 'tx', '-P', path).ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /no frame in it could be sent/);
+  });
+
+  it('a result file that cannot be written is told before anything is sent', async () => {
+    const { code, stdout, stderr } = await start('-i', 'sim:a', '-f', 'tx', '-n', '1', '--out', '/nowhere/x.jsonl')
+      .ended;
+    assert.equal(code, 2);
+    assert.match(stderr, /\/nowhere/);
+    assert.doesNotMatch(stdout, /summary|open/);
   });
 
   it('SIGINT ends a receiver with its summary and exit code 0', async () => {

@@ -130,6 +130,8 @@ Sizes are those of frames with their 4-byte FCS, as RFC 2544 counts them; pkt-ge
 takes 18 bytes: frames have room for it from 64 bytes on with IPv4, 84 with IPv6, and 4 more for each VLAN tag. Smaller
 ones are sent without, and that is said.
 
+The summary's rates are of the time from the first frame to the last; each line before it is of its own interval.
+
 Latency and jitter: times are CLOCK_MONOTONIC of this machine, read once a turn of the loop. Sender and receiver must
 be on one machine; times that another clock wrote are counted apart. Jitter is how the time from one frame to the next
 differs from the one asked for, at the moment a frame is handed to the port.

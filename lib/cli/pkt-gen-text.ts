@@ -2,6 +2,7 @@
 import type { Flow } from '../gen/headers.js';
 import type { Endpoint } from '../gen/range.js';
 import type { GenReport } from '../gen/report.js';
+import type { Span } from '../gen/span.js';
 import type { GenOpened, GenSettings } from '../gen/job.js';
 import { Histogram, type HistogramJson } from '../measure/histogram.js';
 import { FCS_BYTES, formatFrameRate, formatRate, formatTime, WIRE_OVERHEAD_BYTES } from '../units.js';
@@ -18,23 +19,49 @@ export interface GenRates {
   wireBitsPerSecond: number;
 }
 
-/** Sent and received, what a mode has of them. */
+/** What flowed one way: frames and their bytes without FCS. */
+interface Amount {
+  frames: number;
+  bytes: number;
+}
+
+function ratesOf({ frames, bytes }: Amount, seconds: number): Pick<GenRates, 'pps' | 'wireBitsPerSecond'> {
+  if (seconds <= 0) return { pps: 0, wireBitsPerSecond: 0 };
+  const bits = 8 * (bytes + frames * (FCS_BYTES + WIRE_OVERHEAD_BYTES));
+  return { pps: frames / seconds, wireBitsPerSecond: bits / seconds };
+}
+
+/** Sent and received, what a mode has of them, between two reports. */
 export function ratesBetween(
   before: GenReport | undefined,
   after: GenReport,
 ): Record<'sent' | 'received', GenRates | undefined> {
   const seconds = (after.ns - (before?.ns ?? 0)) / 1e9;
-  const rates = (of: (report: GenReport) => { frames: number; bytes: number } | undefined): GenRates | undefined => {
+  const rates = (of: (report: GenReport) => Amount | undefined): GenRates | undefined => {
     const now = of(after);
     if (now === undefined) return undefined;
     const then = (before && of(before)) ?? { frames: 0, bytes: 0 };
-    const frames = now.frames - then.frames;
-    const bytes = now.bytes - then.bytes;
-    const bits = 8 * (bytes + frames * (FCS_BYTES + WIRE_OVERHEAD_BYTES));
-    const perSecond = (amount: number): number => (seconds > 0 ? amount / seconds : 0);
-    return { frames, bytes, pps: perSecond(frames), wireBitsPerSecond: perSecond(bits) };
+    const amount = { frames: now.frames - then.frames, bytes: now.bytes - then.bytes };
+    return { ...amount, ...ratesOf(amount, seconds) };
   };
   return { sent: rates((report) => report.sent ?? report.reflected), received: rates((report) => report.received) };
+}
+
+/**
+ * Sent and received in a whole run, at the rate at which frames flowed: from the first to the latest, so that the time
+ * before somebody sent, or after, is not in it. Of a single batch that is the run's time.
+ */
+export function ratesOfRun(report: GenReport): Record<'sent' | 'received', GenRates | undefined> {
+  const rates = (of: (Amount & { span: Span | undefined }) | undefined): GenRates | undefined => {
+    if (of === undefined) return undefined;
+    const { frames, bytes, span } = of;
+    const later = frames - (span?.firstFrames ?? 0);
+    const ns = span === undefined ? 0 : span.latestNs - span.firstNs;
+    const flowed = ns > 0 && later > 0;
+    const amount = flowed ? { frames: later, bytes: (bytes * later) / frames } : { frames, bytes };
+    return { frames, bytes, ...ratesOf(amount, (flowed ? ns : report.ns) / 1e9) };
+  };
+  return { sent: rates(report.sent ?? report.reflected), received: rates(report.received) };
 }
 
 /** Percentiles of a histogram, ns. */
@@ -173,15 +200,20 @@ export function intervalText(before: GenReport | undefined, after: GenReport, nu
 
 export function summaryText(report: GenReport, { name, threads }: GenSettings, numbers: Numbers): string {
   const { sent, received, reflected } = report;
-  const rates = ratesBetween(undefined, report);
+  // A simulated port knows its own frames only; ours are foreign to it, all of them.
+  const { foreign = 0, ...stats } = report.stats;
+  if (foreign > 0 && sent === undefined && reflected === undefined) stats['foreign'] = foreign;
+  const rates = ratesOfRun(report);
   const lines = [`\nran for ${numbers.time(Math.round(report.ns))}`];
   const flowed = (what: string, of: { frames: number; bytes: number }, at: GenRates): string =>
     `${what} ${numbers.count(of.frames)} frames, ${numbers.count(of.bytes)} bytes; ${numbers.rates(at)}`;
   if (sent) {
     lines.push(flowed('sent', sent, rates.sent!));
     lines.push(...keptLines(sent, numbers));
-    if ((sent.skipped ?? 0) > 0)
-      lines.push(`  ${numbers.count(sent.skipped!)} left out: captured short, empty, or too long for the ring`);
+    const { short = 0, empty = 0, long = 0 } = sent.skipped ?? {};
+    if (short > 0) lines.push(`  ${numbers.count(short)} left out: the capture holds only their beginning`);
+    if (empty > 0) lines.push(`  ${numbers.count(empty)} left out: they have no bytes`);
+    if (long > 0) lines.push(`  ${numbers.count(long)} left out: too long for the ring`);
     if (sent.givenUp > 0)
       lines.push(
         `  ${numbers.count(sent.givenUp)} of the schedule given up: the sender was held up for longer than a burst (-b)`,
@@ -203,13 +235,15 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
       lines.push(`  ${numbers.count(reflected.ignored)} frames carried no tag to answer, and were left unanswered`);
   }
   if (received) lines.push(flowed('received', received, rates.received!), ...receivedLines(report, numbers));
-  return `${lines.join('\n')}\n${portStatsText({ name, stats: report.stats })}`;
+  return `${lines.join('\n')}\n${portStatsText({ name, stats })}`;
 }
 
 /** What was put into the tx rings and was not sent. */
 function keptLines({ refused, unsent }: { refused: number; unsent: number }, numbers: Numbers): string[] {
   return [
-    ...(refused > 0 ? [`  ${numbers.count(refused)} more were refused by the port`] : []),
+    ...(refused > 0
+      ? [`  ${numbers.count(refused)} more were refused by the port: longer than it takes (MTU), or it failed`]
+      : []),
     ...(unsent > 0 ? [`  ${numbers.count(unsent)} more were in the tx rings and did not leave`] : []),
   ];
 }

@@ -8,7 +8,7 @@ import { every } from './every.js';
 import { EXIT } from './fail.js';
 import type { Output } from './output.js';
 import type { PktGenCommand } from './pkt-gen-options.js';
-import { intervalText, Numbers, openedText, ratesBetween, summaryText, timesOf } from './pkt-gen-text.js';
+import { intervalText, Numbers, openedText, ratesBetween, ratesOfRun, summaryText, timesOf } from './pkt-gen-text.js';
 import { onSignals } from './signals.js';
 
 /** Runs the generator until a signal, a limit or the end of its source. Returns the exit code; throws what failed. */
@@ -55,7 +55,7 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
     // A run that failed has sent and received all the same.
     const { reason, report } = ended instanceof RunError ? ended.ended : ended;
     output.text(summaryText(report, settings, numbers));
-    output.json({ type: 'summary', reason, ...jsonOf(report, undefined) });
+    output.json({ type: 'summary', reason, ...jsonOf(report, undefined, true) });
     if (ended instanceof RunError) throw ended;
     add([resultOf(command, report)]);
     if (report.problem === undefined) return EXIT.ok;
@@ -68,9 +68,9 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
 }
 
 /** A report for programs: histograms as percentiles. */
-function jsonOf(report: GenReport, before: GenReport | undefined): Record<string, unknown> {
-  const { ns, sent, received, ...rest } = report;
-  const rates = ratesBetween(before, report);
+function jsonOf(report: GenReport, before: GenReport | undefined, whole = false): Record<string, unknown> {
+  const { ns, sent, received, reflected, ...rest } = report;
+  const rates = whole ? ratesOfRun(report) : ratesBetween(before, report);
   return {
     seconds: ns / 1e9,
     ...(rates.sent && { sentPps: rates.sent.pps, sentWireBitsPerSecond: rates.sent.wireBitsPerSecond }),
@@ -78,9 +78,12 @@ function jsonOf(report: GenReport, before: GenReport | undefined): Record<string
       receivedPps: rates.received.pps,
       receivedWireBitsPerSecond: rates.received.wireBitsPerSecond,
     }),
-    ...(sent && { sent: { ...sent, gaps: timesOf(sent.gaps), lateness: timesOf(sent.lateness) } }),
+    ...(sent && { sent: { ...sent, span: undefined, gaps: timesOf(sent.gaps), lateness: timesOf(sent.lateness) } }),
     // One by one, streams are of use to the merging of threads only.
-    ...(received && { received: { ...received, seen: undefined, latency: timesOf(received.latency) } }),
+    ...(received && {
+      received: { ...received, seen: undefined, span: undefined, latency: timesOf(received.latency) },
+    }),
+    ...(reflected && { reflected: { ...reflected, span: undefined } }),
     ...rest,
   };
 }
@@ -88,7 +91,7 @@ function jsonOf(report: GenReport, before: GenReport | undefined): Record<string
 /** A line for a result file. */
 function resultOf({ settings }: PktGenCommand, report: GenReport): Result {
   const { sent, received } = report;
-  const rates = ratesBetween(undefined, report);
+  const rates = ratesOfRun(report);
   const flowed = rates.received ?? rates.sent;
   const latency = timesOf(received?.latency);
   const sizes = new Set(settings.sizes);

@@ -1,4 +1,5 @@
 import { Histogram, type HistogramJson } from '../measure/histogram.js';
+import { mergeSpans, type Span } from './span.js';
 import type { GenReport, Received, Reflected, Sent, StreamState } from './report.js';
 
 type Numeric<T> = { [Key in keyof T]-?: T[Key] extends number ? Key : never }[keyof T];
@@ -35,6 +36,10 @@ export function mergeReports(reports: readonly GenReport[]): GenReport {
   };
 }
 
+function spanOf(parts: readonly { span: Span | undefined }[]): Span | undefined {
+  return mergeSpans(parts.flatMap(({ span }) => span ?? []));
+}
+
 function mergeSent(parts: readonly Sent[]): Sent {
   // Every part is paced, or none; a capture is sent by one thread alone, and what is told of it goes through.
   const [first] = parts;
@@ -46,6 +51,7 @@ function mergeSent(parts: readonly Sent[]): Sent {
     bytes: sum(parts, 'bytes'),
     unsent: sum(parts, 'unsent'),
     refused: sum(parts, 'refused'),
+    span: spanOf(parts),
     txFull: sum(parts, 'txFull'),
     givenUp: sum(parts, 'givenUp'),
     ...(first.targetPps !== undefined && {
@@ -62,6 +68,7 @@ function mergeReflected(parts: readonly Reflected[]): Reflected {
     bytes: sum(parts, 'bytes'),
     unsent: sum(parts, 'unsent'),
     refused: sum(parts, 'refused'),
+    span: spanOf(parts),
     ignored: sum(parts, 'ignored'),
   };
 }
@@ -80,6 +87,7 @@ function mergeReceived(parts: readonly Received[]): Received {
     otherClock: sum(parts, 'otherClock'),
     latency: together(parts.map((part) => part.latency)).toJSON(),
     seen,
+    span: spanOf(parts),
   };
 }
 

@@ -3,6 +3,7 @@ import { Histogram } from '../measure/histogram.js';
 import { now } from '../native.js';
 import type { Port } from '../port.js';
 import { SequenceCheck } from '../sequence.js';
+import { SpanClock } from './span.js';
 import { counterFor, OTHER_CLOCK, TAGGED, type Count, type Tracking } from './count.js';
 import { UNLIMITED } from './quota.js';
 import type { Received } from './report.js';
@@ -19,6 +20,7 @@ export class Receiver implements Tracking {
   readonly #count: readonly Count[];
   readonly #first = new Int32Array(1 << 16);
   readonly #streams: number[] = [];
+  readonly #span = new SpanClock();
 
   /**
    * @param magic which frames are followed: those sent, or those sent back
@@ -47,7 +49,8 @@ export class Receiver implements Tracking {
     const waiting = slotsWaiting(port);
     if (waiting === 0) return 0;
     // After the sync: what it shows had been sent by then. A file's frames were sent in another life: of no age at all.
-    const t = port.driver === 'pcap' ? 0 : now();
+    const arrived = now();
+    const t = port.driver === 'pcap' ? 0 : arrived;
     const high = Math.floor(t / 0x1_0000_0000);
     const low = t - high * 0x1_0000_0000;
     const before = this.frames;
@@ -58,6 +61,7 @@ export class Receiver implements Tracking {
     }
     const taken = this.frames - before;
     quota.settle(most, taken);
+    if (taken > 0) this.#span.moved(taken, arrived);
     return taken;
   }
 
@@ -95,6 +99,7 @@ export class Receiver implements Tracking {
       before: this.#before,
       otherClock: this.sums[OTHER_CLOCK],
       latency: this.latency.toJSON(),
+      span: this.#span.span,
       seen: this.#streams.map((stream) => ({
         stream,
         first: this.#first[stream],

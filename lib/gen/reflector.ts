@@ -8,6 +8,8 @@ import { replaceWord } from './checksum.js';
 import { ipHeader, payloadOf, tagWord } from './count.js';
 import type { Quota } from './quota.js';
 import { slotsWaiting } from './receiver.js';
+import { SpanClock } from './span.js';
+import { now } from '../native.js';
 import type { Reflected } from './report.js';
 import { sentOf } from './sender.js';
 import { REPLY, REQUEST } from './tag.js';
@@ -21,6 +23,7 @@ interface Way {
 /** Sends tagged frames back where they came from: addresses and ports swapped, the tag marked as a reply. */
 export class Reflector {
   #ignored = 0;
+  readonly #span = new SpanClock();
   readonly #counters = new Float64Array(COUNTERS);
   readonly #ways: readonly Way[];
 
@@ -62,13 +65,14 @@ export class Reflector {
       }
     }
     quota.settle(granted, granted - left);
+    if (granted > left) this.#span.moved(granted - left, now());
     this.port.txsync();
     return seen;
   }
 
   report(): Reflected {
     const { frames, bytes, unsent, refused } = sentOf(this.#counters, this.port);
-    return { frames, bytes, unsent, refused, ignored: this.#ignored };
+    return { frames, bytes, unsent, refused, ignored: this.#ignored, span: this.#span.span };
   }
 }
 

@@ -5,12 +5,13 @@ import { CaptureError } from '../capture/error.js';
 import { Opening } from '../capture/open.js';
 import type { CaptureReader } from '../capture/reader.js';
 import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL } from '../counters.js';
-import { PortError } from '../errors.js';
+import { PortError, UsageError } from '../errors.js';
 import { Histogram } from '../measure/histogram.js';
 import type { Port } from '../port.js';
 import type { Ring } from '../ring.js';
 import { FCS_BYTES } from '../units.js';
 import { Pacer } from './pacer.js';
+import { SpanClock } from './span.js';
 import type { Sent } from './report.js';
 import { sentOf, type Source } from './sender.js';
 
@@ -40,7 +41,8 @@ export class Replay implements Source {
   /** The capture, once its header has come. */
   #reader: CaptureReader | undefined;
   #loops: number;
-  #skipped = 0;
+  readonly #skipped = { short: 0, empty: 0, long: 0 };
+  readonly #span = new SpanClock();
   /** Bytes of the frame that has been read and waits to be sent; 0: none. */
   #length = 0;
   /** When it is due, ns. */
@@ -66,6 +68,10 @@ export class Replay implements Source {
     this.#loops = options.loops;
     this.#opening = this.#open();
     this.#fifo = statSync(options.file).isFIFO();
+    if (this.#fifo && options.loops > 1) {
+      this.close();
+      throw new UsageError(`${options.file} is a FIFO, and what has been read from one is gone; leave --loops out`);
+    }
   }
 
   get frames(): number {
@@ -76,7 +82,7 @@ export class Replay implements Source {
   }
 
   send(t: number, most: number): number {
-    const limit = Math.min(most, this.#pacer?.due(t) ?? this.burst);
+    const limit = most > 0 ? Math.min(most, this.#pacer?.due(t) ?? this.burst) : 0;
     let sent = 0;
     // Looked at first: only a frame that has been read can be waited for.
     while (this.#ready(t) && sent < limit) {
@@ -92,7 +98,10 @@ export class Replay implements Source {
       this.#length = 0;
       sent++;
     }
-    if (sent > 0) this.#pacer?.left(sent, t);
+    if (sent > 0) {
+      this.#pacer?.left(sent, t);
+      this.#span.moved(sent, t);
+    }
     this.port.txsync();
     return sent;
   }
@@ -114,8 +123,9 @@ export class Replay implements Source {
   #judge(reader: CaptureReader, t: number): void {
     const whole = reader.origLen - (reader.fcsLength > 0 ? FCS_BYTES : 0);
     const most = Math.min(MAX_FRAME_SLOTS, this.#ring.numSlots - 1) * this.#ring.bufSize;
-    if (reader.capLen < whole || whole === 0 || whole > most) {
-      this.#skipped++;
+    const why = reader.capLen < whole ? 'short' : whole === 0 ? 'empty' : whole > most ? 'long' : undefined;
+    if (why !== undefined) {
+      this.#skipped[why]++;
       return;
     }
     this.#length = whole;
@@ -131,7 +141,8 @@ export class Replay implements Source {
 
   /** The capture has ended: once more, or no more. */
   #again({ problem }: CaptureReader): void {
-    this.problem ??= problem;
+    const none = this.frames === 0 ? `${this.options.file}: no frame in it could be sent` : undefined;
+    this.problem ??= problem ?? none;
     this.#opening.close();
     this.#reader = undefined;
     this.#loops = this.frames === 0 || this.#fifo ? 0 : this.#loops - 1;
@@ -189,7 +200,8 @@ export class Replay implements Source {
     return {
       ...sentOf(this.#counters, this.port),
       givenUp: pacer?.givenUp ?? 0,
-      skipped: this.#skipped,
+      skipped: { ...this.#skipped },
+      span: this.#span.span,
       ...pacer?.report(),
       ...(this.#lateness.count > 0 && { lateness: this.#lateness.toJSON() }),
     };

@@ -1,4 +1,5 @@
 import type { HistogramJson } from '../measure/histogram.js';
+import type { Span } from './span.js';
 
 /** What was sent. Bytes are without FCS. */
 export interface Sent {
@@ -11,6 +12,8 @@ export interface Sent {
   readonly refused: number;
   /** Times a frame was due and the tx rings were full. */
   readonly txFull: number;
+  /** When they were put into the tx rings; undefined: none were. */
+  readonly span: Span | undefined;
   /** Frames a second that were asked for; absent: as fast as possible, or a capture's own timing. */
   readonly targetPps?: number;
   /** Time from one frame of a thread to the next as asked for, ns; paced runs only. */
@@ -22,8 +25,8 @@ export interface Sent {
   readonly meanDeviationNs?: number;
   /** How late frames of a replayed capture left, ns; at the capture's own timing only. */
   readonly lateness?: HistogramJson;
-  /** Frames of a capture that were left out because it holds only their beginning, or they fit no ring. */
-  readonly skipped?: number;
+  /** Frames of a capture that were left out: it holds only their beginning, they have no bytes, or they fit no ring. */
+  readonly skipped?: { readonly short: number; readonly empty: number; readonly long: number };
 }
 
 /** What was received. Bytes are without FCS. */
@@ -44,6 +47,8 @@ export interface Received {
   readonly latency: HistogramJson;
   /** The streams one by one: threads that have seen parts of one are put together by it. */
   readonly seen: readonly StreamState[];
+  /** When they came; undefined: none did. */
+  readonly span: Span | undefined;
 }
 
 /** How far a stream has come: sequence numbers, which wrap with 32 bits. */
@@ -66,6 +71,8 @@ export interface Reflected {
   readonly refused: number;
   /** Frames that no ping had sent, or that had been sent back before. */
   readonly ignored: number;
+  /** When they were sent back; undefined: none were. */
+  readonly span: Span | undefined;
 }
 
 /** The state of a run. */

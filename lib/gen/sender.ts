@@ -5,6 +5,7 @@ import type { Ring } from '../ring.js';
 import { emitterFor, type Emit } from './emit.js';
 import type { Flow } from './headers.js';
 import { Pacer } from './pacer.js';
+import { SpanClock } from './span.js';
 import type { Sent } from './report.js';
 import type { Templates } from './templates.js';
 import { refusedBy, unsentBy } from '../unsent.js';
@@ -47,6 +48,7 @@ export class Sender implements Source {
   readonly pacer: Pacer;
   readonly #counters = new Float64Array(COUNTERS);
   readonly #emit: readonly Emit[];
+  readonly #span = new SpanClock();
   #turn = 0;
   #synced = 0;
 
@@ -70,7 +72,8 @@ export class Sender implements Source {
   send(t: number, most: number): number {
     const { pacer, port } = this;
     const emit = this.#emit;
-    const due = Math.min(pacer.due(t), most);
+    // Asked for nothing, as while the last answers to a ping are awaited, it is not behind its schedule either.
+    const due = most > 0 ? Math.min(pacer.due(t), most) : 0;
     let sent = 0;
     if (due > 0) {
       const high = Math.floor(t / 0x1_0000_0000);
@@ -80,7 +83,10 @@ export class Sender implements Source {
         sent += emit[(this.#turn + k) % emit.length](due - sent, high, low);
       if (sent < due) this.#counters[TX_FULL]++;
     }
-    if (sent > 0) pacer.left(sent, t);
+    if (sent > 0) {
+      pacer.left(sent, t);
+      this.#span.moved(sent, t);
+    }
     // Also when the rings are full: it is the sync that gives slots back.
     if (due > 0 || t - this.#synced >= IDLE_SYNC_NS) {
       port.txsync();
@@ -94,7 +100,7 @@ export class Sender implements Source {
   }
 
   report(): Sent {
-    return { ...sentOf(this.#counters, this.port), ...this.pacer.report() };
+    return { ...sentOf(this.#counters, this.port), span: this.#span.span, ...this.pacer.report() };
   }
 }
 

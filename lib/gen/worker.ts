@@ -47,6 +47,10 @@ function makeSource(port: Port, job: GenJob, flow: Flow): Source {
 function makeSender(port: Port, job: GenJob, flow: Flow): Sender {
   const templates = makeTemplates(flow, job);
   const { burst, stream } = job;
+  if (job.rings > port.tx.length)
+    throw new UsageError(
+      `${port.name} has ${port.tx.length} tx ring${port.tx.length === 1 ? '' : 's'}; write -p ${port.tx.length * job.threads} or less`,
+    );
   const rings = port.tx.slice(0, job.mode === 'ping' ? 1 : job.rings || port.tx.length);
   return new Sender(port, rings, { flow, templates, burst, stream, rate: job.rate ?? Infinity });
 }
