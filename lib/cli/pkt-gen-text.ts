@@ -194,7 +194,8 @@ export function intervalText(before: GenReport | undefined, after: GenReport, nu
     );
   if (received) parts.push(`received ${numbers.count(received.frames)} frames, ${numbers.rates(received)}`);
   const lost = after.received && after.sent === undefined ? after.received.lost - (before?.received?.lost ?? 0) : 0;
-  if (lost !== 0) parts.push(`lost ${numbers.count(lost)}`);
+  // Less than before: some were late, or another thread had them; the summary tells.
+  if (lost > 0) parts.push(`lost ${numbers.count(lost)}`);
   return `${(after.ns / 1e9).toFixed(1)} s  ${parts.join('; ')}\n`;
 }
 
