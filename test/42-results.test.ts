@@ -244,7 +244,19 @@ describe('metrics', () => {
     assert.equal(primaryMetric(result()), 'mpps');
     assert.equal(primaryMetric(result({ kind: 'latency', metrics: { p50_ns: 1, p99_ns: 2 } })), 'p99_ns');
     assert.equal(primaryMetric(result({ kind: 'matrix', metrics: { count: 1, boot_ms: 2 } })), 'boot_ms');
-    assert.equal(primaryMetric(result({ metrics: { count: 1 } })), undefined);
+    assert.equal(primaryMetric(result({ metrics: { count: 1 } })), 'count');
+    assert.equal(primaryMetric(result({ metrics: {} })), undefined);
+  });
+
+  it('of a matrix come before the CPU shares beside them, whether they can be judged or not', () => {
+    const cpu = { cpu_user_share: 1, cpu_system_share: 0.1, cpu_irq_share: 0, cpu_softirq_share: 0 };
+    const primary = (metrics: Record<string, number>): string | undefined =>
+      primaryMetric(result({ kind: 'matrix', metrics }));
+    assert.equal(primary({ ...cpu, v: 3 }), 'v');
+    assert.equal(primary({ ...cpu, v: 3, boot_ms: 4 }), 'boot_ms');
+    assert.equal(primary({ ...cpu, host_cpu_share: 0.2, cache_share: 0.1 }), 'cache_share');
+    assert.equal(primary({ ...cpu, v: 3, mpps: 4 }), 'mpps');
+    assert.equal(primary(cpu), 'cpu_user_share');
   });
 });
 

@@ -261,7 +261,7 @@ describe('compare', () => {
     assert.deepEqual(verdict('p99_ns'), ['worse']);
     assert.deepEqual(verdict('loss'), ['worse']);
     const unknown = compare(lines(low, {}, {}, 'odd'), lines(high, {}, {}, 'odd'));
-    assert.match(unknown.notices[0].about, /no metric that can be judged/);
+    assert.match(unknown.notices[0].about, /odd is not judged, for which way is good is not known/);
     const units = { odd: { unit: 'W', better: 'lower' } } as const;
     assert.deepEqual(verdicts(compare(lines(low, {}, { units }, 'odd'), lines(high, {}, { units }, 'odd'))), ['worse']);
   });
@@ -442,13 +442,68 @@ describe('measure compare', () => {
     }
     // Nothing left out makes one kind the other.
     const latency = file('latency.jsonl', lines(four, { ...ports, of: 'ndr' }, { kind: 'latency' }, 'p99_ns'));
-    assert.match(run(all, latency).out, /nothing to compare: no cell is in both files\n$/);
+    assert.match(run(all, latency).out, /no cell is in both files; measure both with the same settings, or --ignore/);
   });
 
   it('exits with 1 when --fail-on finds a cell, 0 when it does not', () => {
     assert.equal(run('--fail-on', '5%', ...r3).code, 1);
     assert.match(run('--fail-on', '5%', ...r3).err, /lro=off: gbps is worse \(−18\.9 %\)/);
     assert.equal(run('--fail-on', '5%', r3[1], 'test/data/r3-12.1-abdicate.jsonl').code, 0);
+  });
+
+  it('exits with 1 when --fail-on has nothing to compare: says why, and what helps', () => {
+    const renamed = [file('port.jsonl', sizes(2, ports)), file('renamed.jsonl', sizes(2, { ...ports, a: 'sim:c' }))];
+    assert.equal(run(...renamed).code, 0);
+    const { code, err } = run('--fail-on', '5%', ...renamed);
+    assert.equal(code, 1);
+    assert.equal(
+      err,
+      '--fail-on: failed, for there is nothing to compare: no cell is in both files; ' +
+        'they differ in a: --ignore a compares them all the same\n',
+    );
+    assert.equal(run('--fail-on', '5%', '--json', ...renamed).err, err);
+    assert.equal(run('--fail-on', '5%', '--ignore', 'a', ...renamed).code, 0);
+    const odd = file('odd.jsonl', lines(four, ports, {}, 'odd'));
+    assert.match(
+      run('--fail-on', '5%', odd, odd).err,
+      /no cell that both files have can be judged; name another metric/,
+    );
+    assert.equal(run('--fail-on', '5%', odd, odd).code, 1);
+    assert.match(run('--help').out, /when there was\s+nothing to compare/);
+  });
+
+  it('counts what could not be judged, which is no failure, in its last line', () => {
+    const wild = [...lines([1, 5], { size: 1 }), ...lines([7, 7], { size: 2 }), ...lines(four, { size: 3 })];
+    const mixed = file('mixed.jsonl', wild);
+    const { code, out } = run('--fail-on', '5%', mixed, mixed);
+    assert.equal(code, 0);
+    assert.match(out, /\n\n2 cells could not be judged: 1 too noisy to tell, 1 too few repeats\n$/);
+    assert.equal(run('--fail-on', '5%', '--json', mixed, mixed).err, out.trimEnd().split('\n').at(-1)! + '\n');
+    const one = file('one-run.jsonl', lines([7], { size: 2 }));
+    assert.match(run(one, one).out, /\n1 cell could not be judged: too few repeats\n$/);
+    const judged = file('judged.jsonl', lines(four));
+    assert.doesNotMatch(run(judged, judged).out, /could not be judged/);
+  });
+
+  it('says that the matrices differ where their cells are the same, once for all cells', () => {
+    const runs = (slots: number, digest: string, ...more: string[]): ResultLine[] =>
+      [64, 128].flatMap((burst) =>
+        lines(four, { burst }).map((one, repeat) => {
+          const ran = [`sim:a@slots=${slots}`, 'sim:b', `burst=${burst}`, `run=${repeat}`, ...more];
+          return { ...one, result: { ...one.result, matrix: { name: 'rings', digest, seed: 1, ran } } };
+        }),
+      );
+    const [large, small] = [file('m4096.jsonl', runs(4096, 'aa')), file('m512.jsonl', runs(512, 'bb').reverse())];
+    assert.match(
+      run(large, small).out,
+      /\nthe matrices differ \(rings\): only before ran sim:a@slots=4096, only after sim:a@slots=512, 2 cells: kind=matrix: burst=64; burst=128\n$/,
+    );
+    const same = file('more.jsonl', runs(4096, 'cc'));
+    assert.match(run(large, same).out, /\nthe matrices differ \(rings\), though what ran is the same, 2 cells/);
+    const longer = file('longer.jsonl', runs(4096, 'dd', '-v'));
+    assert.match(run(longer, large).out, /only before ran -v, only after nothing, 2 cells/);
+    for (const other of [large, file('none-of-them.jsonl', [...lines(four, { burst: 64 })])])
+      assert.doesNotMatch(run(large, other).out, /matrices/);
   });
 
   it('prints JSON that names the lines behind each number', () => {

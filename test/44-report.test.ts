@@ -318,6 +318,25 @@ describe('measure report --before', () => {
   });
 });
 
+describe('measure report of a matrix', () => {
+  const of = (slots: number): string => {
+    const file = join(folder, `matrix-${slots}.jsonl`);
+    const matrix = { name: 'rings', digest: String(slots), seed: 1, ran: [`sim:a@slots=${slots}`] };
+    const metrics = { cpu_user_share: 1, v: slots };
+    const time = '2026-01-31T12:00:00Z';
+    const units = { v: { unit: 'W', better: 'lower' as const } };
+    appendResults(file, [{ v: 1, kind: 'matrix', cell: { burst: 64 }, repeat: 0, metrics, units, matrix, time }]);
+    return file;
+  };
+
+  it('draws the metric that the matrix names, and says that matrices differ', () => {
+    const { out } = run('--html', '-', '--before', of(4096), of(512));
+    assert.match(out, /id="matrix-v"/);
+    assert.doesNotMatch(out, /id="matrix-cpu/);
+    assert.match(out, /the matrices differ \(rings\): only before ran sim:a@slots=4096, only after sim:a@slots=512/);
+  });
+});
+
 describe('measure report says what it wrote', () => {
   it('the file, the results read, lines that were skipped', () => {
     const page = join(folder, 'told.html');

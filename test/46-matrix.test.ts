@@ -528,6 +528,18 @@ describe('matrix files', () => {
     assert.deepEqual('trial' in run && run.trial.options.names.map(bare), DEFAULT_PORTS);
   });
 
+  it('name what is shown first: what their command reads, not what the processors did meanwhile', async () => {
+    const place = new Place();
+    place.write({ name: 'own', axes: { a: [7] }, cell: { command: 'echo {a}', read: { v: 'number' } } });
+    const { code, out } = await matrix([place.file]);
+    assert.equal(code, 0);
+    assert.match(out, /^\[1\/1\] a=7 #1: v 7\n/);
+    assert.match(out, /\na=7 +v +1 +7 +7 +7\n/);
+    const [{ result }] = readResults(place.out).lines;
+    assert.equal(Object.keys(result.metrics)[0], 'v');
+    assert.ok('cpu_user_share' in result.metrics);
+  });
+
   it('of docs/matrix can be run as they are', () => {
     const rings = planRuns(readMatrix('docs/matrix/rings.json'), 1);
     assert.equal(rings.length, 40);

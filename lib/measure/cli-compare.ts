@@ -3,7 +3,16 @@ import { UsageError } from '../errors.js';
 import { parsePercent } from '../units.js';
 import { helped, parseNames, parsePart, type Output } from './cli.js';
 import { compare, failures, type Comparison, type CompareResult } from './compare.js';
-import { changeText, compareHeads, compareRow, methodText, naming, noticeTexts, nothingText } from './compare-text.js';
+import {
+  changeText,
+  compareHeads,
+  compareRow,
+  methodText,
+  naming,
+  noticeTexts,
+  nothingText,
+  unjudgedText,
+} from './compare-text.js';
 import { countText, formatChange, formatShare, textTable } from './format.js';
 import { cellKey, readResults } from './results.js';
 
@@ -15,7 +24,12 @@ const OPTIONS = {
     value: 'NAMES',
     help: 'Settings by which cells are not told apart, such as the one that was changed between the files: a,b.',
   },
-  'fail-on': { value: 'PERCENT', help: 'Exit with 1 when a cell is worse by at least this much, such as 5%.' },
+  'fail-on': {
+    value: 'PERCENT',
+    help:
+      'Exit with 1 when a cell is worse by at least this much, such as 5%, and when there was nothing to compare. Cells that ' +
+      'could not be judged (too few repeats, too noisy) do not fail; the last line counts them.',
+  },
   alpha: {
     value: 'PERCENT',
     help: `Chance of calling any difference where there is none. Default: ${formatShare(DEFAULTS.alpha)}.`,
@@ -36,7 +50,7 @@ comparisons (Holm), and a verdict: better, worse, no difference shown, too few r
 
 ${optionsHelp(OPTIONS)}
 
-Exit code: 0 done, 1 --fail-on found a cell, 2 wrong usage.
+Exit code: 0 done, 1 --fail-on found a cell or nothing to compare, 2 wrong usage.
 `;
 
 /** The comparison as text for a terminal. */
@@ -59,6 +73,8 @@ export function compareText(result: CompareResult): string {
   if (comparisons.length > 0 && notices.length > 0) lines.push('');
   lines.push(...noticeTexts(notices));
   if (comparisons.length === 0) lines.push(nothingText(result));
+  const left = unjudgedText(result);
+  if (left !== '') lines.push('', left);
   return `${lines.join('\n')}\n`;
 }
 
@@ -93,5 +109,10 @@ export function runCompare(args: string[], io: Output): number {
     const cell = `${one.kind} ${cellKey(one.cell)}`.trim();
     io.err(`${cell}: ${one.metric} is worse (${changeText(one)[0]}), by at least --fail-on\n`);
   }
-  return failed.length > 0 ? 1 : 0;
+  if (failOn === undefined) return 0;
+  const nothing = result.comparisons.length === 0;
+  if (nothing) io.err(`--fail-on: failed, for there is ${nothingText(result)}\n`);
+  // What the text ends with; JSON has it in the verdicts alone.
+  else if (line.has('json') && unjudgedText(result) !== '') io.err(`${unjudgedText(result)}\n`);
+  return nothing || failed.length > 0 ? 1 : 0;
 }

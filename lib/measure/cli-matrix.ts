@@ -118,11 +118,6 @@ function resultText(metric: string, { metrics, units }: Result): string {
   return `${metric} ${formatNumber(metrics[metric])} ${untoldUnit(metric, metricOf(metric, units))}`.trimEnd();
 }
 
-/** The metric that a result is judged by, else its first. */
-function shownMetric(result: Result): string | undefined {
-  return primaryMetric(result) ?? Object.keys(result.metrics).at(0);
-}
-
 function show(io: Output, options: Options, progress: Progress): (event: MatrixEvent) => void {
   return (event) => {
     if (event.kind === 'notice') io.err(`${event.text}\n`);
@@ -140,7 +135,7 @@ function show(io: Output, options: Options, progress: Progress): (event: MatrixE
       io.err(`${head}: FAILED: ${event.cause}${left}\n`);
       return;
     }
-    const metric = shownMetric(event.result);
+    const metric = primaryMetric(event.result);
     const said = metric === undefined ? 'done' : resultText(metric, event.result);
     (options.json ? io.err : io.out)(`${head}: ${said}${left}\n`);
     if (options.json) io.out(`${JSON.stringify(event.result)}\n`);
@@ -151,7 +146,7 @@ function show(io: Output, options: Options, progress: Progress): (event: MatrixE
 function summaryTable(out: string): string {
   const byCell = new Map<string, { metric: string; values: number[] }>();
   for (const { result } of readResults(out).lines) {
-    const metric = shownMetric(result);
+    const metric = primaryMetric(result);
     if (result.kind !== 'matrix' || metric === undefined || !(metric in result.metrics)) continue;
     const key = Object.entries(result.cell)
       .map(([axis, value]) => `${axis}=${value}`)

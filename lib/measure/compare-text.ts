@@ -1,9 +1,18 @@
 /** A comparison in words: for terminals, and for the table of a report. */
 import { cellNamer } from './cells.js';
-import { ONLY_AFTER, ONLY_BEFORE, type Comparison, type CompareResult, type Notice, type Side } from './compare.js';
-import { formatChange, formatDifference, formatNumber, formatP } from './format.js';
+import {
+  ONLY_AFTER,
+  ONLY_BEFORE,
+  unjudged,
+  type Comparison,
+  type CompareResult,
+  type Notice,
+  type Side,
+} from './compare.js';
+import { countText, formatChange, formatDifference, formatNumber, formatP } from './format.js';
 import { metricHead } from './metrics.js';
 import { fewestValues } from './rank.js';
+import { cellKey } from './results.js';
 
 /** The change and its interval, in percent or, for metrics compared by difference, in their own unit. */
 export function changeText({ scale, effect, change, changeLower, changeUpper }: Comparison): [string, string] {
@@ -69,7 +78,7 @@ export function methodText({ comparisons, alpha, noise, family }: CompareResult)
 /** Cells that are named before the rest are counted. */
 const NAMED = 3;
 
-/** What could not be compared, a line for each reason. */
+/** What could not be compared, and what to know of what was: a line for each reason. */
 export function noticeTexts(notices: readonly Notice[]): string[] {
   return notices.map(({ about, cells }) => {
     const { common, nameOf } = naming(cells);
@@ -82,13 +91,26 @@ export function noticeTexts(notices: readonly Notice[]): string[] {
   });
 }
 
+/** How many comparisons came to no verdict, and why; '' when all did. */
+export function unjudgedText(result: CompareResult): string {
+  const counts = new Map<string, number>();
+  for (const { verdict } of unjudged(result)) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  if (counts.size === 0) return '';
+  const many = [...counts.values()].reduce((sum, count) => sum + count);
+  const cells = new Set(result.comparisons.map(({ kind, cell }) => `${kind} ${cellKey(cell)}`)).size;
+  // With several metrics a cell is compared more than once.
+  const what = cells === result.comparisons.length ? 'cell' : 'comparison';
+  const why = [...counts].map(([verdict, count]) => (counts.size === 1 ? verdict : `${count} ${verdict}`));
+  return `${countText(many, what)} could not be judged: ${why.join(', ')}`;
+}
+
 /** Why nothing was compared, and what helps. */
 export function nothingText({ notices, apart }: CompareResult): string {
   const oneSided = notices.every(({ about }) => about === ONLY_BEFORE || about === ONLY_AFTER);
   const cause = oneSided ? 'no cell is in both files' : 'no cell that both files have can be judged';
-  const remedy =
-    apart.length === 0
-      ? ''
-      : `; they differ in ${apart.join(', ')}: --ignore ${apart.join()} compares them all the same`;
-  return `nothing to compare: ${cause}${remedy}`;
+  const differ = `they differ in ${apart.join(', ')}: --ignore ${apart.join()} compares them all the same`;
+  const other = oneSided
+    ? 'measure both with the same settings, or --ignore those that differ'
+    : 'name another metric with --metric';
+  return `nothing to compare: ${cause}; ${apart.length > 0 ? differ : other}`;
 }

@@ -60,7 +60,7 @@ export interface Comparison {
   reason?: string;
 }
 
-/** Cells that were not compared, and why: only one side has them, or their metric cannot be judged. */
+/** Cells that were not compared, and why (only one side has them, their metric cannot be judged), or what to know of those that were. */
 export interface Notice {
   about: string;
   cells: Pick<Comparison, 'kind' | 'cell'>[];
@@ -230,10 +230,10 @@ export function compare(
     throw new UsageError(`--metric ${unmeasured}: no result has it; there are ${[...metricNames].sort().join(', ')}`);
   const [left, right] = [byCell(before, ignore), byCell(after, ignore)];
   const notices = new Map<string, Notice>();
-  const tell = (about: string, { kind, cell }: Cells): void => {
-    const notice = notices.get(about) ?? { about, cells: [] };
+  const tell = (about: string, { kind, cell }: Cells, key = about): void => {
+    const notice = notices.get(key) ?? { about, cells: [] };
     notice.cells.push({ kind, cell });
-    notices.set(about, notice);
+    notices.set(key, notice);
   };
   const judged: Judged[] = [];
   for (const [key, was] of left) {
@@ -242,11 +242,14 @@ export function compare(
       tell(ONLY_BEFORE, was);
       continue;
     }
+    const matrices = [was.lines, is.lines].map(matricesOf);
+    // Told once for all cells of the two, as of the first.
+    if (!matrices.includes('') && matrices[0] !== matrices[1])
+      tell(matricesText(was.lines, is.lines), was, matrices.join(' to '));
     const [{ result }] = was.lines;
     const primary = primaryMetric(result);
     const metrics = options.metrics ?? (primary === undefined ? [] : [primary]);
-    if (metrics.length === 0)
-      tell('no metric that can be judged ("units" in a result can tell which way is good)', was);
+    if (metrics.length === 0) tell('no metric', was);
     for (const metric of metrics) {
       if (metricOf(metric, result.units).better === undefined) {
         tell(`${metric} is not judged, for which way is good is not known ("units" in a result can tell)`, was);
@@ -271,6 +274,25 @@ export function compare(
   return { comparisons, notices: [...notices.values()], apart: apart(left, right), alpha, noise, family };
 }
 
+/** Which matrices runs are of; '' for none. */
+const matricesOf = (lines: readonly ResultLine[]): string =>
+  [...new Set(lines.flatMap(({ result }) => result.matrix?.digest ?? []))].sort().join(' ');
+
+/** What is said of a cell whose runs are of other matrices before and after: its axes are the same, all else may differ. */
+function matricesText(before: readonly ResultLine[], after: readonly ResultLine[]): string {
+  // Of the same repeat: a command may name it.
+  const was = before[0].result;
+  const is = (after.find(({ result }) => result.repeat === was.repeat) ?? after[0]).result;
+  const [name, other] = [was, is].map(({ matrix }) => matrix?.name ?? 'none');
+  const [ran, runs] = [was, is].map(({ matrix }) => matrix?.ran ?? []);
+  const only = (words: readonly string[], others: readonly string[]): string =>
+    words.filter((word) => !others.includes(word)).join(' ') || 'nothing';
+  const names = name === other ? name : `${name} before, ${other} after`;
+  return ran.join(' ') === runs.join(' ')
+    ? `the matrices differ (${names}), though what ran is the same`
+    : `the matrices differ (${names}): only before ran ${only(ran, runs)}, only after ${only(runs, ran)}`;
+}
+
 /** A setting that no cell of one side has is at its default there, which is one value. */
 function apart(left: ReadonlyMap<string, Cells>, right: ReadonlyMap<string, Cells>): string[] {
   const kindsOf = (side: typeof left): Set<ResultKind> => new Set([...side.values()].map(({ kind }) => kind));
@@ -283,6 +305,11 @@ function apart(left: ReadonlyMap<string, Cells>, right: ReadonlyMap<string, Cell
   return [...new Set([...was.axes, ...is.axes])].filter(
     (axis) => one(was, axis) && one(is, axis) && was.common[axis] !== is.common[axis],
   );
+}
+
+/** The comparisons that came to no verdict either way. */
+export function unjudged({ comparisons }: CompareResult): Comparison[] {
+  return comparisons.filter(({ verdict }) => verdict === 'too few repeats' || verdict === 'too noisy to tell');
 }
 
 /** The comparisons that are worse by at least `threshold` (0.05 is 5 %): what `--fail-on` makes of a result. */

@@ -228,8 +228,8 @@ class Runner {
     return {
       cores,
       ...read,
-      // A result of measure has its own, of the trial alone.
-      metrics: { ...(read.cores ? {} : cpuMetrics(cores)), ...read.metrics },
+      // A result of measure has shares of its own, of the trial alone. What is read comes first, and is not replaced.
+      metrics: { ...read.metrics, ...(read.cores ? {} : cpuMetrics(cores)), ...read.metrics },
       ...(cell.units && { units: { ...read.units, ...cell.units } }),
     };
   }

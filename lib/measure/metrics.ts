@@ -85,9 +85,20 @@ const PRIMARY: Record<ResultKind, readonly string[]> = {
   samples: ['mpps', 'gbps'],
 };
 
-/** The one metric that a result is judged by when none is named; undefined when it has none of those expected. */
+/** What cores did meanwhile stands beside every result: it is what a result is about only where there is nothing else. */
+export function isCpuShare(name: string): boolean {
+  return /(^|_)cpu_(\w+_)?share$/.test(name);
+}
+
+/**
+ * The one metric that a result is about when none is named: what its kind is about, else the first that can be judged,
+ * else the first; a matrix's own metrics before CPU shares. Undefined when there are no metrics.
+ */
 export function primaryMetric(result: Result): string | undefined {
   const has = (name: string): boolean => name in result.metrics || name in (result.samples ?? {});
-  const judged = Object.keys(result.metrics).find((name) => metricOf(name, result.units).better !== undefined);
-  return PRIMARY[result.kind].find(has) ?? judged;
+  const names = Object.keys(result.metrics);
+  const own = names.filter((name) => !isCpuShare(name));
+  const first = (some: readonly string[]): string | undefined =>
+    some.find((name) => metricOf(name, result.units).better !== undefined) ?? some.at(0);
+  return PRIMARY[result.kind].find(has) ?? first(own) ?? first(names);
 }

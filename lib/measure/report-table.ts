@@ -1,6 +1,6 @@
 /** Tables of a report: a row a line of a result file, and only what differs between them. */
 import { formatNumber } from './format.js';
-import { metricHead, metricOf, primaryMetric } from './metrics.js';
+import { isCpuShare, metricHead, metricOf, primaryMetric } from './metrics.js';
 import { groupBy, where } from './report-lines.js';
 import type { Result, ResultLine } from './results.js';
 
@@ -75,7 +75,7 @@ export function linesTable(lines: readonly ResultLine[], computed: readonly Comp
 /** What a result is judged by first, what its processors did meanwhile last. */
 function inOrder(metrics: string[], lines: readonly ResultLine[]): string[] {
   const judged = new Set(lines.map(({ result }) => primaryMetric(result)));
-  const place = (metric: string): number => (judged.has(metric) ? 0 : metric.includes('cpu_') ? 2 : 1);
+  const place = (metric: string): number => (judged.has(metric) ? 0 : isCpuShare(metric) ? 2 : 1);
   return metrics.sort((a, b) => place(a) - place(b));
 }
 
