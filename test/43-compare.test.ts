@@ -440,6 +440,8 @@ describe('measure compare', () => {
       assert.match(run(...pair).out, /nothing to compare: .*they differ in load: --ignore load compares them/);
       assert.match(run('--ignore', 'load', ...pair).out, /size=65 +mpps +10\.15 \(4\) +10\.15 \(4\)/);
     }
+    const both = file('both-loads.jsonl', [...sizes(1, ports), ...sizes(1, { ...ports, load: 0.05 })]);
+    assert.match(run(both, both).out, /\ndefault +mpps .*\nload=0\.05 +mpps /);
     // Nothing left out makes one kind the other.
     const latency = file('latency.jsonl', lines(four, { ...ports, of: 'ndr' }, { kind: 'latency' }, 'p99_ns'));
     assert.match(run(all, latency).out, /no cell is in both files; measure both with the same settings, or --ignore/);

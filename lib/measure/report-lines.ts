@@ -1,8 +1,8 @@
 /** Result lines as plots and tables take them: grouped, named, and traced to where they stand. */
-import { commonSettings, without } from './cells.js';
+import { commonSettings, namerWithout } from './cells.js';
 import { formatNumber } from './format.js';
 import { median } from './rank.js';
-import { cellKey, type ResultLine } from './results.js';
+import type { ResultLine } from './results.js';
 import type { Point } from './svg.js';
 
 export const where = ({ file, line }: ResultLine): string => `${file}:${line}`;
@@ -39,7 +39,11 @@ export function seriesNamer(lines: readonly ResultLine[], axis?: string): (line:
   const several = new Set(lines.map(({ file }) => file)).size > 1;
   const left = Object.keys(commonSettings(lines.map(({ result }) => result.cell)));
   if (axis !== undefined) left.push(axis);
-  return ({ file, result }) => [cellKey(without(result.cell, left)), several ? file : ''].filter(Boolean).join(', ');
+  const nameOf = namerWithout(
+    lines.map(({ result }) => result.cell),
+    left,
+  );
+  return ({ file, result }) => [nameOf(result.cell), several ? file : ''].filter(Boolean).join(', ');
 }
 
 /** Of all repeats at one place: the median, with the range as whisker. */
