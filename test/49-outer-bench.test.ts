@@ -156,4 +156,21 @@ describe('a generator and a sink with ports of their own', () => {
     await assert.rejects(open('--tx', 'pipe:x{0', '--rx', 'pipe:x}0', '-i', 'sim:a'), /two or none/);
     await assert.rejects(open('--tx', 'pipe:x{0', '--rx', 'bogus:x'), /unknown driver 'bogus'/);
   });
+
+  it('one port for two ends is refused before it is opened', async () => {
+    const device = ['-i', 'pipe:x}0', '-i', 'xdp:c-1:3@netns=n'];
+    for (const [tx, rx, message] of [
+      ['pipe:x{0', 'pipe:x{0', /--tx pipe:x\{0 and --rx pipe:x\{0 are the same port/],
+      ['xdp:a', 'xdp:a-2@slots=512', /--tx xdp:a and --rx xdp:a-2@slots=512 are the same port/],
+      ['pipe:x}0', 'xdp:a', /--tx pipe:x\}0 and -i pipe:x\}0 are/],
+      ['xdp:a', 'xdp:c-3@netns=n', /--rx xdp:c-3@netns=n and -i xdp:c-1:3@netns=n are/],
+    ] as const)
+      await assert.rejects(open('--tx', tx, '--rx', rx, ...device), { name: 'UsageError', message });
+    // Other queues, or an interface of that name elsewhere, are other ports: these are opened, and do not exist.
+    for (const [tx, rx] of [
+      ['xdp:nosuch-0', 'xdp:nosuch-1'],
+      ['xdp:nosuch', 'xdp:nosuch@netns=nosuch'],
+    ])
+      await assert.rejects(open('--tx', tx, '--rx', rx), (error: Error) => !/same port/.test(error.message));
+  });
 });

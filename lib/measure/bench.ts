@@ -2,6 +2,8 @@ import { UsageError } from '../errors.js';
 import { formatTime, lineRate } from '../units.js';
 import type { CoreShares } from './cpu.js';
 import type { Cell } from './results.js';
+import { fellShort } from './search.js';
+import { formatNumber } from './format.js';
 import { setupCell, trialOptions, type Setup } from './setup.js';
 import { runTrial, type LatencySample, type TrialResult } from './trial.js';
 
@@ -20,6 +22,8 @@ export interface BenchLoad {
 export interface BenchTrial {
   /** Length as it really was, seconds. */
   seconds: number;
+  /** Frames that were due while frames were offered, had the generator kept to its load. */
+  due: number;
   offered: number;
   forwarded: number;
   lost: number;
@@ -73,18 +77,20 @@ export function simBench(setup: Setup): Bench {
     close: () => Promise.resolve(),
     async run({ size, load, ...rest }) {
       const trial = await runTrial({ ...trialOptions(setup, size), ...rest, load: Math.min(1, load / maxLoad(size)) });
-      return summed(trial, setup.specs[0].clock === 'real', setup.wait === 'busy');
+      const due = rest.frames === undefined ? load * rest.seconds : rest.frames * directions;
+      return summed(trial, due, setup.specs[0].clock === 'real', setup.wait === 'busy');
     },
   };
 }
 
 /** @param real whether the trial went by the machine's time: on the virtual clock, what the thread did says nothing */
-function summed(trial: TrialResult, real: boolean, spins: boolean): BenchTrial {
+function summed(trial: TrialResult, due: number, real: boolean, spins: boolean): BenchTrial {
   const sum = (key: keyof TrialResult['directions'][number]): number =>
     trial.directions.reduce((total, direction) => total + direction[key], 0);
   const { seconds, cores, userNs, systemNs, cycles, busyShare, longestGapNs, latency } = trial;
   return {
     seconds,
+    due,
     offered: sum('offered'),
     forwarded: sum('forwarded'),
     lost: sum('lost'),
@@ -115,6 +121,24 @@ export function costMetrics(trial: BenchTrial | undefined): Record<string, numbe
   if (ns === undefined) return {};
   const { threadCycles, busyShare = 1, forwarded } = trial!;
   return { frame_ns: ns, ...(threadCycles !== undefined && { frame_cycles: (threadCycles * busyShare) / forwarded }) };
+}
+
+/**
+ * Where the generator fell short of `load` (frames/s; by the rule of the throughput search): "the generator offered 0.1 of
+ * 14.88 Mpps". Undefined where it did not.
+ */
+export function shortOffer(load: number, { due, offered, seconds }: BenchTrial): string | undefined {
+  if (!fellShort(due, offered)) return undefined;
+  return `the generator offered ${formatNumber(offered / seconds / 1e6, 4)} of ${formatNumber(load / 1e6, 4)} Mpps`;
+}
+
+/** Said of a search in which the generator fell short. */
+export const GENERATOR_LIMITED = 'the generator, not what was measured, may have been the limit';
+
+/** The field `note` of a result: none where there is nothing to say. */
+export function noteOf(...said: readonly (string | undefined)[]): { note?: string } {
+  const notes = said.filter((text) => text !== undefined);
+  return notes.length === 0 ? {} : { note: notes.join('; ') };
 }
 
 /** Sentences about trials whose figures say less than they seem to. */

@@ -1,4 +1,5 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
+import { UsageError } from '../errors.js';
 import { formatRate, formatTime, lineRate, parseShare, WIRE_OVERHEAD_BYTES } from '../units.js';
 import { helped, type Output } from './cli.js';
 import { cpuMetrics } from './cpu.js';
@@ -122,6 +123,12 @@ function metricsOf(row: Row, { cores }: TrialResult): Record<string, number> {
 
 /** Runs `measure` without a subcommand. Returns the exit code. */
 export async function runForward(args: string[], io: Output): Promise<number> {
+  const outer = args.map((arg) => /^--[tr]x(?==|$)/.exec(arg)?.[0]).find((option) => option !== undefined);
+  if (outer !== undefined)
+    throw new UsageError(
+      `${outer}: without a subcommand, measure forwards between simulated ports; measure throughput, latency, loss and ` +
+        'burst have a generator and a sink: measure throughput --tx PORT --rx PORT',
+    );
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, HELP)) return 0;
   const setup = readSetup(line);

@@ -1,6 +1,7 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { formatTime, parseCountWithin, parsePercent } from '../units.js';
+import { GENERATOR_LIMITED, noteOf, shortOffer } from './bench.js';
 import { helped, type Output } from './cli.js';
 import { findThroughput } from './cli-throughput.js';
 import { clockCost } from './clock.js';
@@ -17,7 +18,10 @@ const OPTIONS = {
     help: 'ndr (the throughput without loss, which is searched first; the default) or line (the line rate).',
   },
   seconds: { value: 'N', help: 'Length of the trial, and of the trials that decide on the throughput. Default: 2.' },
-  every: { value: 'N', help: 'Look at one frame of N, a power of two. Default: 64.' },
+  every: {
+    value: 'N',
+    help: 'Time one frame of N, a power of two. Default: 64. With --tx and --rx all frames are timed.',
+  },
 } as const satisfies OptionTable;
 
 export const LATENCY_HELP = `Usage: measure latency [options]
@@ -72,16 +76,24 @@ export async function runLatency(args: string[], io: Output): Promise<number> {
   const seconds = line.read('seconds', parseSeconds) ?? 2;
   const every = line.read('every', parseEvery) ?? 64;
   const whole = of === 'ndr' ? 'throughput' : 'line rate';
-  const about = `${100 * share} % of the ${whole}, ${seconds} s a size, one frame of ${every} timed`;
+  const outside = line.has('tx') || line.has('rx');
+  if (outside && line.has('every'))
+    throw new UsageError(
+      '--every: with --tx and --rx every frame carries its time, and all are timed; leave --every out',
+    );
+  const timed = outside || every === 1 ? 'every frame timed' : `one frame of ${every} timed`;
+  const about = `${100 * share} % of the ${whole}, ${seconds} s a size, ${timed}`;
   let without = 0;
   const code = await onBench(line, io, { about, heads: HEADS }, async ({ setup, bench, emitter, trials }) => {
     const clock = clockCost();
+    const remarks: string[] = [];
     for (const size of setup.sizes) {
       const place = placeOf(size, setup);
       const maxLoad = bench.maxLoad(size);
       let full = maxLoad;
+      const notes: string[] = [];
       if (of === 'ndr') {
-        const { ndr } = await findThroughput(bench, size, {
+        const { ndr, search } = await findThroughput(bench, size, {
           seconds,
           trials: 1,
           width: 0.01,
@@ -90,16 +102,22 @@ export async function runLatency(args: string[], io: Output): Promise<number> {
           },
         });
         full = ndr.lower ?? 0;
+        if (search.generatorLimited) notes.push(`the throughput: ${GENERATOR_LIMITED}`);
         if (full === 0) {
           without++;
           emitter.progress('');
-          io.err(`${place}: even the lowest load lost frames, so there is no throughput to take a share of\n`);
+          const why = search.generatorLimited ? `; ${GENERATOR_LIMITED}` : '';
+          io.err(`${place}: even the lowest load lost frames, so there is no throughput to take a share of${why}\n`);
           continue;
         }
       }
       emitter.progress(`${place}: ${((full * share) / 1e6).toFixed(3)} Mpps for ${seconds} s`);
       const trial = await bench.run({ size, load: full * share, seconds, latencyEvery: every });
       trials.push(trial);
+      const short = shortOffer(full * share, trial);
+      const offered = short === undefined ? full * share : trial.offered / trial.seconds;
+      if (short !== undefined) notes.push(`${short}: the latencies are those at the load that was offered`);
+      remarks.push(...notes.map((note) => `${size} bytes: ${note}.`));
       const { latency } = trial;
       if (latency === undefined) throw new Error(`${bench.title}: a trial without latencies`);
       const histogram = Histogram.fromJSON(latency.histogram);
@@ -117,20 +135,24 @@ export async function runLatency(args: string[], io: Output): Promise<number> {
             ...cpuMetrics(trial.cores),
           },
           histogram: latency.histogram,
+          ...noteOf(...notes),
           cores: trial.cores,
         },
         [
           String(size),
-          ((full * share) / 1e6).toFixed(3),
-          `${((100 * full * share) / maxLoad).toFixed(1)} %`,
+          (offered / 1e6).toFixed(3),
+          `${((100 * offered) / maxLoad).toFixed(1)} %`,
           ...['min_ns', ...PERCENTILES.map(([name]) => name), 'max_ns'].map(timeText),
           String(histogram.count),
           String(trial.lost),
         ],
-        `${place}: median ${timeText('p50_ns')}, p99.9 ${timeText('p999_ns')}, max ${timeText('max_ns')}`,
+        `${place}: median ${timeText('p50_ns')}, p99.9 ${timeText('p999_ns')}, max ${timeText('max_ns')}${
+          short === undefined ? '' : `; ${short}`
+        }`,
       );
     }
     return [
+      ...(remarks.length === 0 ? [] : [remarks.join('\n')]),
       `Percentiles are within ${(100 * Histogram.relativeError).toFixed(2)} % of the exact ones. Reading the clock costs ${clock.toFixed(0)} ns here; ` +
         'the simulated links read it once a sync, not once a frame.',
     ];

@@ -1,7 +1,7 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parsePercent } from '../units.js';
-import { costMetrics } from './bench.js';
+import { costMetrics, noteOf, shortOffer } from './bench.js';
 import { helped, type Output } from './cli.js';
 import { cpuMetrics } from './cpu.js';
 import { formatShare } from './format.js';
@@ -39,15 +39,19 @@ export async function runLoss(args: string[], io: Output): Promise<number> {
   const seconds = line.read('seconds', parseSeconds) ?? 2;
   return onBench(line, io, { about: `${seconds} s a load`, heads: HEADS }, async (run) => {
     const { setup, bench, emitter, trials } = run;
+    const remarks: string[] = [];
     for (const size of setup.sizes) {
       let lossless = 0;
       for (const load of lossLoads(step)) {
         const place = `${placeOf(size, setup)} at ${(100 * load).toFixed(1)} % of line rate`;
         emitter.progress(place);
-        const trial = await bench.run({ size, load: load * bench.maxLoad(size), seconds });
+        const asked = load * bench.maxLoad(size);
+        const trial = await bench.run({ size, load: asked, seconds });
         trials.push(trial);
         const loss = trial.offered === 0 ? 0 : trial.lost / trial.offered;
         const offered = trial.offered / trial.seconds / 1e6;
+        const short = shortOffer(asked, trial);
+        if (short !== undefined) remarks.push(`${size} bytes at ${(100 * load).toFixed(1)} % of line rate: ${short}.`);
         emitter.add(
           {
             kind: 'loss',
@@ -60,6 +64,7 @@ export async function runLoss(args: string[], io: Output): Promise<number> {
               ...costMetrics(trial),
               ...cpuMetrics(trial.cores),
             },
+            ...noteOf(short),
             cores: trial.cores,
           },
           [
@@ -70,13 +75,17 @@ export async function runLoss(args: string[], io: Output): Promise<number> {
             String(trial.lost),
             formatShare(loss),
           ],
-          `${place}: ${formatShare(loss)} lost`,
+          `${place}: ${short === undefined ? '' : `${short}, `}${formatShare(loss)} lost`,
         );
         lossless = trial.lost === 0 ? lossless + 1 : 0;
         if (lossless === 2) break;
       }
     }
-    return [];
+    return remarks.length === 0
+      ? []
+      : [
+          `${remarks.join('\n')}\nWhat was lost there was lost at the load that was offered, not at the one that was asked for.`,
+        ];
   });
 }
 

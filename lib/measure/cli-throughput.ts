@@ -1,7 +1,7 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
 import { parseCountWithin } from '../units.js';
-import { costMetrics, type Bench, type BenchTrial } from './bench.js';
+import { costMetrics, GENERATOR_LIMITED, noteOf, type Bench, type BenchTrial } from './bench.js';
 import { helped, parsePart, type Output } from './cli.js';
 import { busyCores, coresText, cpuMetrics } from './cpu.js';
 import { formatNumber } from './format.js';
@@ -159,6 +159,7 @@ export async function runThroughput(args: string[], io: Output): Promise<number>
           kind: 'throughput',
           cell: bench.cell(size),
           metrics: metricsOf(found),
+          ...noteOf(search.generatorLimited ? GENERATOR_LIMITED : undefined),
           ...(atNdr === undefined ? {} : { cores: atNdr.cores }),
         },
         [
@@ -176,8 +177,7 @@ export async function runThroughput(args: string[], io: Output): Promise<number>
       );
       if (atNdr !== undefined && atNdr.cores.length > 0)
         remarks.push(`${size} bytes at NDR, the whole machine: ${coresText(atNdr.cores)}`);
-      if (search.generatorLimited)
-        remarks.push(`${size} bytes: the generator, not what was measured, may have been the limit.`);
+      if (search.generatorLimited) remarks.push(`${size} bytes: ${GENERATOR_LIMITED}.`);
     }
     return remarks.length === 0 ? [] : [remarks.join('\n')];
   });

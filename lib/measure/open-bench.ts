@@ -1,5 +1,6 @@
 import type { CommandLine, OptionTable } from '../cli/options.js';
 import { UsageError } from '../errors.js';
+import { formatPortSpec, parsePortSpec } from '../portspec.js';
 import { benchRemarks, simBench, type Bench, type BenchTrial } from './bench.js';
 import type { Output } from './cli.js';
 import { Emitter, numberColumns } from './emit.js';
@@ -31,9 +32,28 @@ export async function openBench(
   const device = line.all('interface');
   if (device.length !== 0 && device.length !== 2)
     throw new UsageError(`-i: two ports make a device under test, ${device.length} given; give two or none`);
+  for (const [option, port] of [['--rx', rx], ...device.map((name) => ['-i', name])])
+    if (samePort(tx, port)) throw samePorts('--tx', tx, option, port);
+  for (const port of device) if (samePort(rx, port)) throw samePorts('--rx', rx, '-i', port);
   const setup = readCommon(line);
   if (setup.rate === Infinity) throw new UsageError('--rate max: the highest load to offer is needed, such as 10G');
   return { setup, bench: await outerBench(setup, { tx, rx, device }) };
+}
+
+/** Whether two names are one port, or have AF_XDP queues in common. @throws UsageError */
+function samePort(one: string, other: string): boolean {
+  const [a, b] = [parsePortSpec(one), parsePortSpec(other)];
+  if (a.kind !== 'xdp' || b.kind !== 'xdp') return formatPortSpec(a) === formatPortSpec(b);
+  if (a.ifname !== b.ifname || a.netns !== b.netns) return false;
+  if (a.queues === 'all' || b.queues === 'all') return true;
+  return a.queues.first <= b.queues.last && b.queues.first <= a.queues.last;
+}
+
+function samePorts(option: string, port: string, other: string, otherPort: string): UsageError {
+  return new UsageError(
+    `${option} ${port} and ${other} ${otherPort} are the same port; the generator and the sink each need a port of their ` +
+      'own, apart from those of what is measured',
+  );
 }
 
 /** A bench while a command measures at it. */

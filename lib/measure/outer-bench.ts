@@ -133,6 +133,8 @@ async function trial(
     const spent = (position: number): number => (after === undefined ? 0 : after[position] - run[position]);
     return {
       seconds: length,
+      // A burst is sent whole however long that takes: the schedule it was held against says how slowly.
+      due: frames === undefined ? most : Math.max(most, sent.frames + sent.givenUp),
       offered: sent.frames,
       forwarded,
       lost: Math.max(0, sent.frames - forwarded),

@@ -95,14 +95,17 @@ export function steadyGoals(finalSeconds: number, trials = 3, width = 0.005): Se
 /** The loss ratio to hold against a load: frames that a generator failed to offer count as lost beyond its tolerance. */
 export function lossRatio(request: TrialRequest, counts: TrialCounts): number {
   if (counts.offered === 0) return 1;
-  if (fellShort(request, counts)) return 1 - (counts.offered - counts.lost) / (request.load * request.seconds);
+  if (fellShort(request.load * request.seconds, counts.offered))
+    return 1 - (counts.offered - counts.lost) / (request.load * request.seconds);
   return counts.lost / counts.offered;
 }
 
-/** A trial that offered nothing has tested nothing, however little was asked. */
-function fellShort(request: TrialRequest, counts: TrialCounts): boolean {
-  const asked = request.load * request.seconds;
-  return counts.offered < Math.max(1, Math.floor(asked * (1 - OFFER_TOLERANCE)));
+/**
+ * Whether a generator that offered `offered` of `due` frames fell short of its load. A trial that offered nothing has
+ * tested nothing, however little was asked.
+ */
+export function fellShort(due: number, offered: number): boolean {
+  return offered < Math.max(1, Math.floor(due * (1 - OFFER_TOLERANCE)));
 }
 
 type Verdict = 'lower' | 'upper' | 'undecided';
@@ -143,7 +146,7 @@ class Evidence {
 
   add(request: TrialRequest, counts: TrialCounts): void {
     const trial = { ...request, ...counts, ratio: lossRatio(request, counts) };
-    if (fellShort(request, counts)) this.generatorLimited = true;
+    if (fellShort(request.load * request.seconds, counts.offered)) this.generatorLimited = true;
     this.trials.push(trial);
     this.seconds += request.seconds;
     const same = this.#byLoad.get(request.load);

@@ -4,9 +4,10 @@ import { BUSY_NS, SAMPLED_NS } from '../control.js';
 import { notForwarded } from '../counters.js';
 import { UsageError } from '../errors.js';
 import { spin } from '../loop.js';
-import { native, now } from '../native.js';
+import { now } from '../native.js';
 import { ThreadUsage } from '../thread-usage.js';
 import { openPorts } from '../open.js';
+import { pin } from '../serve.js';
 import type { DepartureTimes } from '../ports/sim-latency.js';
 import { SimPort, type SimStats } from '../ports/sim.js';
 import { PollWait } from '../wait.js';
@@ -28,7 +29,7 @@ interface Snapshot {
 
 /** @throws UsageError when the ports cannot be measured, PortError when one fails */
 export function runJob(job: TrialJob): TrialResult {
-  if (job.cpu >= 0 && !job.virtual) native.pin(job.cpu);
+  if (!job.virtual) pin(job.cpu);
   const ports = openPorts(job.names);
   try {
     const [a, b] = ports;
