@@ -155,7 +155,7 @@ describe('measure at a generator and a sink on interfaces', { skip: skipWithoutL
       assert.deepEqual([lines.length, notices], [1, []]);
       const { kind, cell, metrics } = lines[0].result;
       assert.equal(kind, 'throughput');
-      assert.deepEqual(cell, { size: 64, tx: ports[1], rx: ports[3] });
+      assert.deepEqual(cell, { size: 64, tx: ports[1], rx: ports[3], rate: RATE, wait: 'poll' });
       // What a trial of that length can let pass without loss. Found by one-sided errors only: a machine that holds the
       // generator or the sink up makes the figure lower, never higher.
       const capacity = (perSecond + (burst + queue) / frame / seconds) / 1e6;
