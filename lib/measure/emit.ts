@@ -8,6 +8,7 @@ import { describeSurroundings, type Surroundings } from './surroundings.js';
 export class Emitter {
   readonly results: Result[] = [];
   readonly #rows: string[][] = [];
+  #heading: string[] = [];
   readonly #surroundings: Surroundings = describeSurroundings();
 
   constructor(
@@ -54,12 +55,20 @@ export class Emitter {
     if (format === 'csv') {
       const { cell, metrics } = whole;
       const shown = Object.fromEntries(Object.entries(cell).filter(([axis]) => axis === 'size' || axis === 'load'));
-      const line = { ...shown, ...metrics };
-      if (this.results.length === 0) this.io.out(`${Object.keys(line).join(',')}\n`);
-      this.io.out(`${Object.values(line).join(',')}\n`);
+      this.#csv({ ...shown, ...metrics });
     }
     this.results.push(whole);
     this.#rows.push(cells);
+  }
+
+  /** A row under its heading: what it lacks is left empty, and one that has more than the heading gets another. */
+  #csv(line: Readonly<Record<string, string | number | boolean>>): void {
+    if (Object.keys(line).some((key) => !this.#heading.includes(key))) {
+      this.#heading = Object.keys(line);
+      this.io.out(`${this.#heading.join(',')}\n`);
+    }
+    const values = new Map(Object.entries(line));
+    this.io.out(`${this.#heading.map((key) => String(values.get(key) ?? '')).join(',')}\n`);
   }
 
   /** Prints the table, and below it what the figures do not say by themselves. */
