@@ -6,10 +6,22 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { CaptureError } from '../lib/capture/error.js';
-import { openCapture } from '../lib/capture/open.js';
+import { Opening } from '../lib/capture/open.js';
 import type { CaptureReader } from '../lib/capture/reader.js';
 import { TimestampScale } from '../lib/capture/timestamp.js';
 import { createCapture } from '../lib/capture/writer.js';
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+/** Opens a capture and reads its header; on a FIFO it waits for that. */
+function openCapture(path: string): CaptureReader {
+  const opening = new Opening(path);
+  for (;;) {
+    const reader = opening.reader();
+    if (reader !== undefined) return reader;
+    Atomics.wait(sleeper, 0, 0, 10);
+  }
+}
 
 const CAPTURES = 'test/captures';
 const directory = mkdtempSync(join(tmpdir(), 'capture-test-'));

@@ -506,6 +506,10 @@ describe('a quota', () => {
     other.settle(5, 5);
     assert.deepEqual([one.spent, other.spent, one.claim(1)], [true, true, 0]);
   });
+  it('of no frames is spent from the start', () => {
+    const quota = new Quota(0);
+    assert.deepEqual([quota.spent, quota.claim(1)], [true, 0]);
+  });
   it('without a limit grants everything and never ends', () => {
     UNLIMITED.settle(UNLIMITED.claim(1e9), 1e9);
     assert.deepEqual([UNLIMITED.claim(7), UNLIMITED.spent], [7, false]);

@@ -22,10 +22,6 @@ const OTHER_FORMATS: [magic: number[], name: string, remedy: (path: string) => s
   ],
 ];
 
-/** How long to sleep between looks at a FIFO whose writer has not sent the header yet, in ms. */
-const PAUSE = 10;
-const sleeper = new Int32Array(new SharedArrayBuffer(4));
-
 /** A pcap or pcapng file, or a FIFO that brings one, whose header is still to be read. */
 export class Opening {
   readonly #source: ByteSource;
@@ -77,16 +73,6 @@ export class Opening {
       this.#pcapng = new PcapngReader(source);
     }
     return this.#pcapng.readInterfaces() || source.ended ? this.#pcapng : undefined;
-  }
-}
-
-/** Opens a capture and reads its header; on a FIFO it waits for that. Throws CaptureError as Opening does. */
-export function openCapture(path: string): CaptureReader {
-  const opening = new Opening(path);
-  for (;;) {
-    const reader = opening.reader();
-    if (reader !== undefined) return reader;
-    Atomics.wait(sleeper, 0, 0, PAUSE);
   }
 }
 
