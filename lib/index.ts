@@ -3,21 +3,21 @@
  * `openPorts` with `Bridge`, or with `Ring` alone, is for programs that run their own loop. Names are parsed by
  * `parsePortSpec`; what the user wrote wrong throws UsageError, what the system refuses throws PortError.
  */
-export type { Amount } from './amount.js';
-export * as abi from './abi.js';
-export { chooseDriver, type Choice } from './auto.js';
-export { Bridge, hostSide, nicSide, type BridgeOptions, type Side } from './bridge.js';
-export { Control } from './control.js';
-export * as counters from './counters.js';
-export { PortError, RunError, UsageError } from './errors.js';
-export { forwarder, isZeroCopy, whyCopy, type Forward } from './forward.js';
-export type { EndReason } from './loop.js';
-export { openPort, openPorts } from './open.js';
-export type { Port, PortOptions } from './port.js';
-export { formatPortSpec, parsePortSpec, type PortSpec } from './portspec.js';
-export { Region } from './region.js';
-export { Ring } from './ring.js';
-export { mapRings, type RingPair } from './rings.js';
-export { startBridge, type RunningBridge, type StartOptions } from './run.js';
-export * as units from './units.js';
-export type { DirectionInfo, Ended, Opened } from './worker.js';
+export type { Amount } from './rings/amount.js';
+export * as abi from './rings/abi.js';
+export { chooseDriver, type Choice } from './ports/choose.js';
+export { Bridge, hostSide, nicSide, type BridgeOptions, type Side } from './forward/bridge.js';
+export { Control } from './threads/control.js';
+export * as counters from './forward/counters.js';
+export { PortError, RunError, UsageError } from './text/errors.js';
+export { forwarder, isZeroCopy, whyCopy, type Forward } from './forward/forward.js';
+export type { EndReason } from './forward/loop.js';
+export { openPort, openPorts } from './ports/open.js';
+export type { Port, PortOptions } from './ports/port.js';
+export { formatPortSpec, parsePortSpec, type PortSpec } from './names/portspec.js';
+export { Region } from './rings/region.js';
+export { Ring } from './rings/ring.js';
+export { mapRings, type RingPair } from './forward/ring-map.js';
+export { startBridge, type RunningBridge, type StartOptions } from './forward/start.js';
+export * as units from './text/units.js';
+export type { DirectionInfo, Ended, Opened } from './forward/bridge-worker.js';

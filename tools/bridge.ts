@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { BRIDGE_HELP, parseBridge, type BridgeCommand } from '../lib/cli/bridge-options.js';
-import { runBridge } from '../lib/cli/bridge.js';
+import { BRIDGE_HELP, parseBridge, type BridgeCommand } from '../lib/cli/bridge/bridge-options.js';
+import { runBridge } from '../lib/cli/bridge/bridge-main.js';
 import { fail } from '../lib/cli/fail.js';
 import { Output } from '../lib/cli/output.js';
 import { version } from '../lib/cli/version.js';

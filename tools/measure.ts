@@ -2,16 +2,16 @@
 import { fail } from '../lib/cli/fail.js';
 import { Output } from '../lib/cli/output.js';
 import { version } from '../lib/cli/version.js';
-import { UsageError } from '../lib/errors.js';
-import type { Output as Sink } from '../lib/measure/cli.js';
-import { runBurst } from '../lib/measure/cli-burst.js';
-import { runCompare } from '../lib/measure/cli-compare.js';
-import { runForward } from '../lib/measure/cli-forward.js';
-import { runLatency } from '../lib/measure/cli-latency.js';
-import { runLoss } from '../lib/measure/cli-loss.js';
-import { runMatrixCommand } from '../lib/measure/cli-matrix.js';
-import { runReport } from '../lib/measure/cli-report.js';
-import { runThroughput } from '../lib/measure/cli-throughput.js';
+import { UsageError } from '../lib/text/errors.js';
+import type { Output as Sink } from '../lib/cli/measure/measure-cli.js';
+import { runBurst } from '../lib/cli/measure/cli-burst.js';
+import { runCompare } from '../lib/cli/measure/cli-compare.js';
+import { runForward } from '../lib/cli/measure/cli-forward.js';
+import { runLatency } from '../lib/cli/measure/cli-latency.js';
+import { runLoss } from '../lib/cli/measure/cli-loss.js';
+import { runMatrixCommand } from '../lib/cli/measure/cli-matrix.js';
+import { runReport } from '../lib/cli/measure/cli-report.js';
+import { runThroughput } from '../lib/cli/measure/cli-throughput.js';
 
 /** What `measure NAME` runs. */
 const COMMANDS = new Map<string, (args: string[], io: Sink) => number | Promise<number>>([

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { fail } from '../lib/cli/fail.js';
 import { Output } from '../lib/cli/output.js';
-import { parsePktGen, PKT_GEN_HELP } from '../lib/cli/pkt-gen-options.js';
-import { runPktGen } from '../lib/cli/pkt-gen.js';
+import { parsePktGen, PKT_GEN_HELP } from '../lib/cli/pkt-gen/pkt-gen-options.js';
+import { runPktGen } from '../lib/cli/pkt-gen/pkt-gen-main.js';
 import { version } from '../lib/cli/version.js';
 
 async function main(output: Output): Promise<number> {

@@ -1,4 +1,4 @@
-import { CaptureError } from './error.js';
+import { CaptureError } from './capture-error.js';
 import { refusal } from './linktype.js';
 import { CaptureReader, MAX_FRAME, u16, u32, type Resolution } from './reader.js';
 import type { ByteSource } from './source.js';

@@ -1,4 +1,4 @@
-import { native } from '../native.js';
+import { native } from '../shim/native.js';
 
 /** Whether reading (POLLIN) or writing (POLLOUT) would not block: something can be done, or fails at once. */
 export function isReady(fd: number, event: number): boolean {

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { POLLIN } from '../native.js';
-import { CaptureError, fileError } from './error.js';
+import { POLLIN } from '../shim/native.js';
+import { CaptureError, fileError } from './capture-error.js';
 import { claim, conflict } from './inuse.js';
 import { isReady } from './ready.js';
 

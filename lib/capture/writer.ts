@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
-import type { Amount } from '../amount.js';
-import { now, POLLOUT } from '../native.js';
-import { copyBytes } from './copy.js';
-import { CaptureError, codeOf, fileError } from './error.js';
+import type { Amount } from '../rings/amount.js';
+import { now, POLLOUT } from '../shim/native.js';
+import { copyBytes } from './copy-bytes.js';
+import { CaptureError, codeOf, fileError } from './capture-error.js';
 import { claim, conflict } from './inuse.js';
 import { ETHERNET } from './linktype.js';
 import { FILE_HEADER, MAGIC_NS, MAGIC_US, RECORD_HEADER } from './pcap.js';

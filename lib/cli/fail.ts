@@ -1,8 +1,6 @@
-import { PortError, UsageError } from '../errors.js';
+import { PortError, UsageError } from '../text/errors.js';
+import { EXIT } from './exit.js';
 import type { Output } from './output.js';
-
-/** Exit codes of all tools. One that a second signal ends at once has 128 + its number instead. */
-export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
 /** Prints why a tool ends, and returns its exit code. What the user wrote wrong puts nothing on stdout. */
 export function fail(tool: string, error: unknown, output: Output): number {

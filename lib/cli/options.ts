@@ -1,7 +1,7 @@
 /** Command lines: one table an option set, from which the parser, its messages and the help are made. */
 import { parseArgs } from 'node:util';
-import { printable, UsageError } from '../errors.js';
-import { nearest } from '../spec/slice.js';
+import { printable, UsageError } from '../text/errors.js';
+import { nearest } from '../names/slice.js';
 
 export interface Option {
   /** Its single letter, without the hyphen. */

@@ -1,4 +1,4 @@
-import { EXIT } from './fail.js';
+import { EXIT } from './exit.js';
 
 /** Where a tool writes: text for people, or with --json one object a line for programs. */
 export class Output {

@@ -1,6 +1,15 @@
 /** What flowed in one direction over a time, from two readings of its counters. */
-import { BATCHES, BYTES, FRAMES, NOT_FORWARDED, SLOTS, TX_FULL, ZERO_SLOTS, notForwarded } from '../counters.js';
-import { FCS_BYTES, WIRE_OVERHEAD_BYTES } from '../units.js';
+import {
+  BATCHES,
+  BYTES,
+  FRAMES,
+  NOT_FORWARDED,
+  SLOTS,
+  TX_FULL,
+  ZERO_SLOTS,
+  notForwarded,
+} from '../forward/counters.js';
+import { FCS_BYTES, WIRE_OVERHEAD_BYTES } from '../text/units.js';
 
 /** What each frame takes on the wire beside the bytes of its slots: FCS, preamble, gap. */
 const WIRE_EXTRA_BYTES = FCS_BYTES + WIRE_OVERHEAD_BYTES;
@@ -49,3 +58,9 @@ export function traffic(before: Float64Array, after: Float64Array, seconds: numb
     ),
   };
 }
+
+/** Three decimals, or three digits that count where there would be none. */
+const figure = (value: number): string => (value === 0 || value >= 0.1 ? value.toFixed(3) : value.toPrecision(3));
+export const rates = ({ mpps, gbitPerSecond }: Traffic): string =>
+  `${figure(mpps)} Mpps, ${figure(gbitPerSecond)} Gbit/s on the wire`;
+export const frames = (n: number): string => `${n.toLocaleString('en-US')} ${n === 1 ? 'frame' : 'frames'}`;

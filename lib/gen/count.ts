@@ -1,9 +1,9 @@
-import * as abi from '../abi.js';
-import * as counted from '../counters.js';
-import type { Histogram } from '../measure/histogram.js';
-import type { Ring } from '../ring.js';
-import type { SequenceCheck } from '../sequence.js';
-import { specialize } from '../specialize.js';
+import * as abi from '../rings/abi.js';
+import * as counted from '../forward/counters.js';
+import type { Histogram } from '../stats/histogram.js';
+import type { Ring } from '../rings/ring.js';
+import type { SequenceCheck } from '../stats/sequence.js';
+import { specialize } from '../rings/specialize.js';
 import { swapWord, TAG_BYTES } from './tag.js';
 
 /**

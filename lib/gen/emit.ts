@@ -1,7 +1,7 @@
-import * as abi from '../abi.js';
-import * as counted from '../counters.js';
-import type { Ring } from '../ring.js';
-import { specialize } from '../specialize.js';
+import * as abi from '../rings/abi.js';
+import * as counted from '../forward/counters.js';
+import type { Ring } from '../rings/ring.js';
+import { specialize } from '../rings/specialize.js';
 import type { Flow } from './headers.js';
 import { swapHalf, swapWord, REQUEST } from './tag.js';
 import type { Templates } from './templates.js';

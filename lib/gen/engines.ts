@@ -1,9 +1,9 @@
-import type { EndReason } from '../loop.js';
-import type { Port } from '../port.js';
+import type { EndReason } from '../forward/loop.js';
+import type { Port } from '../ports/port.js';
 import type { Reflector } from './reflector.js';
 import type { Quota } from './quota.js';
 import { slotsWaiting, type Receiver } from './receiver.js';
-import type { GenReport } from './report.js';
+import type { GenReport } from './gen-report.js';
 import type { Sender, Source } from './sender.js';
 
 /** What one mode of the generator does in a turn. */

@@ -1,5 +1,5 @@
-import { UsageError } from '../errors.js';
-import { FCS_BYTES } from '../units.js';
+import { UsageError } from '../text/errors.js';
+import { FCS_BYTES } from '../text/units.js';
 import { checksum, fold, sumBytes } from './checksum.js';
 import type { AddressRange, Endpoint } from './range.js';
 import { TAG_BYTES } from './tag.js';

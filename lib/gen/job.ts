@@ -1,11 +1,11 @@
 /** What a run of the generator is to do, and what it says; plain data that threads exchange. */
-import type { EndReason } from '../loop.js';
-import type { PortOptions } from '../port.js';
-import type { PortInfo } from '../portinfo.js';
-import type { PortSpec } from '../portspec.js';
-import type { WaitMode } from '../wait.js';
+import type { EndReason } from '../forward/loop.js';
+import type { PortOptions } from '../ports/port.js';
+import type { PortInfo } from '../ports/port-info.js';
+import type { PortSpec } from '../names/portspec.js';
+import type { WaitMode } from '../forward/wait.js';
 import type { Flow } from './headers.js';
-import type { GenReport } from './report.js';
+import type { GenReport } from './gen-report.js';
 
 export type GenMode = 'tx' | 'rx' | 'ping' | 'pong';
 

@@ -1,6 +1,6 @@
-import { Histogram, type HistogramJson } from '../measure/histogram.js';
+import { Histogram, type HistogramJson } from '../stats/histogram.js';
 import { mergeSpans, type Span } from './span.js';
-import type { GenReport, Received, Reflected, Sent, StreamState } from './report.js';
+import type { GenReport, Received, Reflected, Sent, StreamState } from './gen-report.js';
 
 type Numeric<T> = { [Key in keyof T]-?: T[Key] extends number ? Key : never }[keyof T];
 

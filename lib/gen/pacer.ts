@@ -1,5 +1,5 @@
-import { Histogram } from '../measure/histogram.js';
-import type { Sent } from './report.js';
+import { Histogram } from '../stats/histogram.js';
+import type { Sent } from './gen-report.js';
 
 /**
  * Says how many frames may leave by now, and measures how evenly they did. A sender that was held up catches up by at

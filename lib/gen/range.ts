@@ -1,7 +1,7 @@
 /** What frames are addressed with: MAC addresses, and IP addresses with UDP ports, each one value or a range of them. */
 import { isIPv4, isIPv6 } from 'node:net';
-import { printable, UsageError } from '../errors.js';
-import { parseCountWithin } from '../units.js';
+import { printable, UsageError } from '../text/errors.js';
+import { parseCountWithin } from '../text/units.js';
 
 /** Consecutive numbers, both ends included. */
 export interface Range {

@@ -1,12 +1,12 @@
-import { BYTES, COUNTERS, FRAMES } from '../counters.js';
-import { Histogram } from '../measure/histogram.js';
-import { now } from '../native.js';
-import type { Port } from '../port.js';
-import { SequenceCheck } from '../sequence.js';
+import { BYTES, COUNTERS, FRAMES } from '../forward/counters.js';
+import { Histogram } from '../stats/histogram.js';
+import { now } from '../shim/native.js';
+import type { Port } from '../ports/port.js';
+import { SequenceCheck } from '../stats/sequence.js';
 import { SpanClock } from './span.js';
 import { counterFor, OTHER_CLOCK, TAGGED, type Count, type Tracking } from './count.js';
 import { UNLIMITED } from './quota.js';
-import type { Received } from './report.js';
+import type { Received } from './gen-report.js';
 
 /** A frame that comes this many behind the first one seen was reordered; no network holds one up for longer. */
 const MOST_EARLY = 65_536;

@@ -1,16 +1,16 @@
-import { copier } from '../copy.js';
-import { COUNTERS } from '../counters.js';
-import { forwarder, isZeroCopy, type Forward } from '../forward.js';
-import { frameSlots } from '../frame.js';
-import type { Port } from '../port.js';
-import type { Ring } from '../ring.js';
+import { copier } from '../forward/copy.js';
+import { COUNTERS } from '../forward/counters.js';
+import { forwarder, isZeroCopy, type Forward } from '../forward/forward.js';
+import { frameSlots } from '../forward/frame.js';
+import type { Port } from '../ports/port.js';
+import type { Ring } from '../rings/ring.js';
 import { replaceWord } from './checksum.js';
 import { ipHeader, payloadOf, tagWord } from './count.js';
 import type { Quota } from './quota.js';
 import { slotsWaiting } from './receiver.js';
 import { SpanClock } from './span.js';
-import { now } from '../native.js';
-import type { Reflected } from './report.js';
+import { now } from '../shim/native.js';
+import type { Reflected } from './gen-report.js';
 import { sentOf } from './sender.js';
 import { REPLY, REQUEST } from './tag.js';
 

@@ -1,18 +1,18 @@
 import { statSync } from 'node:fs';
-import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../abi.js';
-import { copyBytes } from '../capture/copy.js';
-import { CaptureError } from '../capture/error.js';
-import { Opening } from '../capture/open.js';
+import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../rings/abi.js';
+import { copyBytes } from '../capture/copy-bytes.js';
+import { CaptureError } from '../capture/capture-error.js';
+import { Opening } from '../capture/open-capture.js';
 import type { CaptureReader } from '../capture/reader.js';
-import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL } from '../counters.js';
-import { PortError, UsageError } from '../errors.js';
-import { Histogram } from '../measure/histogram.js';
-import type { Port } from '../port.js';
-import type { Ring } from '../ring.js';
-import { FCS_BYTES } from '../units.js';
+import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL } from '../forward/counters.js';
+import { PortError, UsageError } from '../text/errors.js';
+import { Histogram } from '../stats/histogram.js';
+import type { Port } from '../ports/port.js';
+import type { Ring } from '../rings/ring.js';
+import { FCS_BYTES } from '../text/units.js';
 import { Pacer } from './pacer.js';
 import { SpanClock } from './span.js';
-import type { Sent } from './report.js';
+import type { Sent } from './gen-report.js';
 import { sentOf, type Source } from './sender.js';
 
 export interface ReplayOptions {

@@ -1,14 +1,14 @@
-import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL } from '../counters.js';
-import { UsageError } from '../errors.js';
-import type { Port } from '../port.js';
-import type { Ring } from '../ring.js';
+import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL } from '../forward/counters.js';
+import { UsageError } from '../text/errors.js';
+import type { Port } from '../ports/port.js';
+import type { Ring } from '../rings/ring.js';
 import { emitterFor, type Emit } from './emit.js';
 import type { Flow } from './headers.js';
 import { Pacer } from './pacer.js';
 import { SpanClock } from './span.js';
-import type { Sent } from './report.js';
+import type { Sent } from './gen-report.js';
 import type { Templates } from './templates.js';
-import { refusedBy, unsentBy } from '../unsent.js';
+import { refusedBy, unsentBy } from '../forward/unsent.js';
 
 /** Where frames to send come from: made up, or read from a capture. */
 export interface Source {

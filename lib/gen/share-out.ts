@@ -1,10 +1,10 @@
-import { chooseDriver } from '../auto.js';
-import { UsageError } from '../errors.js';
-import { native } from '../native.js';
-import type { PortOptions } from '../port.js';
-import { withRemedy } from '../ports/netmap-errors.js';
-import { netmapRequest } from '../ports/netmap-request.js';
-import { openQueues } from '../ports/xdp.js';
+import { chooseDriver } from '../ports/choose.js';
+import { UsageError } from '../text/errors.js';
+import { native } from '../shim/native.js';
+import type { PortOptions } from '../ports/port.js';
+import { withRemedy } from '../ports/netmap/netmap-errors.js';
+import { netmapRequest } from '../ports/netmap/netmap-request.js';
+import { openQueues } from '../ports/xdp/xdp-port.js';
 import {
   formatPortSpec,
   parsePortSpec,
@@ -12,7 +12,7 @@ import {
   type PortSpec,
   type SimSpec,
   type XdpSpec,
-} from '../portspec.js';
+} from '../names/portspec.js';
 
 /** What one thread opens. */
 export interface Share {

@@ -1,5 +1,5 @@
-import type { Control } from '../control.js';
-import { native } from '../native.js';
+import type { Control } from '../threads/control.js';
+import { native } from '../shim/native.js';
 
 /** Where the threads of a run wait for each other, so that they start together and none has all frames to itself. */
 export class StartLine {

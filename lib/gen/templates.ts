@@ -1,4 +1,4 @@
-import { FCS_BYTES } from '../units.js';
+import { FCS_BYTES } from '../text/units.js';
 import { fold, sumBytes } from './checksum.js';
 import { buildHeaders, checkSize, layoutOf, leastSizes, type Flow, type Layout } from './headers.js';
 import { TAG_BYTES } from './tag.js';

@@ -1,4 +1,4 @@
-// What lib/forward.ts is measured against: the same work on the same memory as a plain C loop over netmap's structs,
+// What lib/forward/forward.ts is measured against: the same work on the same memory as a plain C loop over netmap's structs,
 // compiled -O2. Built for the benchmark only.
 #include <node_api.h>
 #include <stddef.h>

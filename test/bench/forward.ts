@@ -1,10 +1,10 @@
 /** forward() against a plain C loop that does the same work on the same memory. */
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { RING_HEAD, RING_TAIL } from '../../lib/abi.js';
-import { forwarder } from '../../lib/forward.js';
-import { Memory } from '../../lib/memory.js';
-import { native } from '../../lib/native.js';
+import { RING_HEAD, RING_TAIL } from '../../lib/rings/abi.js';
+import { forwarder } from '../../lib/forward/forward.js';
+import { Memory } from '../../lib/rings/memory.js';
+import { native } from '../../lib/shim/native.js';
 import { alternate, Report } from './harness.js';
 
 const SLOTS = 1024;

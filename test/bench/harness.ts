@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs';
-import { table } from '../../lib/table.js';
+import { table } from '../../lib/text/table.js';
 
 /** Someone who does a piece of work; `run` returns the cost or rate of one round in the benchmark's unit. */
 export interface Contender {

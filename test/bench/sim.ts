@@ -1,5 +1,5 @@
 /** Two unlimited simulated ports, 64-byte frames, one thread, both directions. */
-import { runTrial } from '../../lib/measure/trial.js';
+import { runTrial } from '../../lib/measure/trial/trial.js';
 import { Report } from './harness.js';
 
 const ROUNDS = 5;

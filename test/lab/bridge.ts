@@ -1,10 +1,10 @@
 // A bridge inside the test's own process, so that a test can look at its rings; the tool is tested from outside.
 import assert from 'node:assert/strict';
-import { COUNTERS, FRAMES, notForwarded } from '../../lib/counters.js';
-import { forwarder, type Forward } from '../../lib/forward.js';
-import { openPorts } from '../../lib/open.js';
-import type { Port } from '../../lib/port.js';
-import { auditBuffers } from '../../lib/ports/xdp-audit.js';
+import { COUNTERS, FRAMES, notForwarded } from '../../lib/forward/counters.js';
+import { forwarder, type Forward } from '../../lib/forward/forward.js';
+import { openPorts } from '../../lib/ports/open.js';
+import type { Port } from '../../lib/ports/port.js';
+import { auditBuffers } from '../../lib/ports/xdp/xdp-audit.js';
 
 const BURST = 256;
 /** Turns between two visits of the event loop, where the test itself runs. */

@@ -1,6 +1,6 @@
 // Numbered frames for tests on real interfaces: each carries its flow, its number and a pattern made of both.
-import type { Port } from '../../lib/port.js';
-import type { Ring } from '../../lib/ring.js';
+import type { Port } from '../../lib/ports/port.js';
+import type { Ring } from '../../lib/rings/ring.js';
 
 const ETHERTYPE = 12;
 const FLOW = 14;

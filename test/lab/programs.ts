@@ -1,5 +1,5 @@
 // XDP programs for the far ends of a lab.
-import { instruction } from '../../lib/ports/xdp-program.js';
+import { instruction } from '../../lib/ports/xdp/xdp-program.js';
 
 const XDP_DROP = 1;
 const XDP_PASS = 2;

@@ -4,10 +4,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Native } from '../../lib/native.js';
+import type { Native } from '../../lib/shim/native.js';
 
 const source = fileURLToPath(new URL('../../../test/netmap-kernel/kernel.c', import.meta.url));
-const nativeUrl = new URL('../../lib/native.js', import.meta.url).href;
+const nativeUrl = new URL('../../lib/shim/native.js', import.meta.url).href;
 
 /** What the shim threw. */
 export interface Thrown {

@@ -2,9 +2,9 @@
  * `crash-child.js PORT…`, with thread-crash.js preloaded: a bridge of two ports, or a generator on one, whose thread dies.
  * Says in JSON what its promises were told, which descriptors are left, and how a second run on the same ports ended.
  */
-import { parsePktGen } from '../../lib/cli/pkt-gen-options.js';
-import { startGenerator } from '../../lib/gen/run.js';
-import { startBridge } from '../../lib/run.js';
+import { parsePktGen } from '../../lib/cli/pkt-gen/pkt-gen-options.js';
+import { startGenerator } from '../../lib/gen/gen-start.js';
+import { startBridge } from '../../lib/forward/start.js';
 import { descriptors } from './descriptors.js';
 
 const names = process.argv.slice(2);

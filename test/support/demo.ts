@@ -1,6 +1,6 @@
-import { Histogram } from '../../lib/measure/histogram.js';
-import type { Result } from '../../lib/measure/results.js';
-import { lineRate } from '../../lib/units.js';
+import { Histogram } from '../../lib/stats/histogram.js';
+import type { Result } from '../../lib/measure/results/results.js';
+import { lineRate } from '../../lib/text/units.js';
 import { normalStream } from './random.js';
 
 const SURROUNDINGS = {

@@ -1,9 +1,9 @@
 // Forwards without pause between two marks on stdout; run under --trace-gc by 28-integrity.test.ts.
 import { writeSync } from 'node:fs';
-import { Bridge, nicSide } from '../../lib/bridge.js';
-import { FRAMES } from '../../lib/counters.js';
-import { spin } from '../../lib/loop.js';
-import { openPorts } from '../../lib/open.js';
+import { Bridge, nicSide } from '../../lib/forward/bridge.js';
+import { FRAMES } from '../../lib/forward/counters.js';
+import { spin } from '../../lib/forward/loop.js';
+import { openPorts } from '../../lib/ports/open.js';
 
 const [, , first, second, warmup, frames] = process.argv;
 const [a, b] = openPorts([first, second]);

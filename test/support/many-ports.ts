@@ -3,7 +3,7 @@
  * closes them all, time and again. Says in JSON what the process held after the first round and after the last.
  */
 import { readFileSync } from 'node:fs';
-import { openPorts } from '../../lib/open.js';
+import { openPorts } from '../../lib/ports/open.js';
 import { descriptors } from './descriptors.js';
 
 const [rounds, list] = process.argv.slice(2);

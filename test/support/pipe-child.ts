@@ -3,9 +3,9 @@
  * send, receive: COUNT frames of pipe-frames.ts, then close. bridge: frames from the first port to the second, until
  * killed. tear: dies between the two stores of an exchange. hold: waits to be killed.
  */
-import { FRAMES, COUNTERS } from '../../lib/counters.js';
-import { forwarder } from '../../lib/forward.js';
-import { openPorts } from '../../lib/open.js';
+import { FRAMES, COUNTERS } from '../../lib/forward/counters.js';
+import { forwarder } from '../../lib/forward/forward.js';
+import { openPorts } from '../../lib/ports/open.js';
 import { FrameChecker, putFrame } from './pipe-frames.js';
 
 const [task, ...rest] = process.argv.slice(2);

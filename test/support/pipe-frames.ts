@@ -1,6 +1,6 @@
 /** Frames whose every byte follows from a generation and a number, of 60 to 1514 bytes, every eleventh in two slots. */
-import { MOREFRAG } from '../../lib/abi.js';
-import type { Ring } from '../../lib/ring.js';
+import { MOREFRAG } from '../../lib/rings/abi.js';
+import type { Ring } from '../../lib/rings/ring.js';
 
 const HEADER = 12;
 

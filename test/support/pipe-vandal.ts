@@ -1,7 +1,7 @@
 /** A thread that maps a pipe's memory as any process of the same user can, and writes nonsense over it without end. */
 import { workerData } from 'node:worker_threads';
-import { MOREFRAG } from '../../lib/abi.js';
-import { native } from '../../lib/native.js';
+import { MOREFRAG } from '../../lib/rings/abi.js';
+import { native } from '../../lib/shim/native.js';
 import { randomStream } from './random.js';
 
 export interface Vandal {

@@ -1,11 +1,11 @@
 // Two rings and a test that plays both ports: it knows every buffer, every slot and every frame, and shares no code
 // with lib/forward.ts.
 import assert from 'node:assert/strict';
-import { BUF_CHANGED, MOREFRAG } from '../../lib/abi.js';
-import * as counted from '../../lib/counters.js';
-import { forwarder, type Forward } from '../../lib/forward.js';
-import { Memory } from '../../lib/memory.js';
-import type { Ring } from '../../lib/ring.js';
+import { BUF_CHANGED, MOREFRAG } from '../../lib/rings/abi.js';
+import * as counted from '../../lib/forward/counters.js';
+import { forwarder, type Forward } from '../../lib/forward/forward.js';
+import { Memory } from '../../lib/rings/memory.js';
+import type { Ring } from '../../lib/rings/ring.js';
 
 const TAIL = 7;
 const MOST = 64;

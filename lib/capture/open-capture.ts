@@ -1,0 +1,103 @@
+import { CaptureError } from './capture-error.js';
+import { FILE_HEADER, MAGIC_NS, MAGIC_US, PcapReader } from './pcap.js';
+import { PcapngReader, SECTION_HEADER } from './pcapng.js';
+import { u32, type CaptureReader } from './reader.js';
+import { ByteSource } from './source.js';
+
+/** Files that are no capture as they stand, by their first bytes, and what makes one of them. */
+const OTHER_FORMATS: [magic: number[], name: string, remedy: (path: string) => string][] = [
+  [[0x1f, 0x8b], 'compressed with gzip', (path) => `unpack it first: gunzip < ${path} > FILE.pcap`],
+  [[0x28, 0xb5, 0x2f, 0xfd], 'compressed with zstd', (path) => `unpack it first: zstd -d < ${path} > FILE.pcap`],
+  [[0x04, 0x22, 0x4d, 0x18], 'compressed with lz4', (path) => `unpack it first: lz4 -d < ${path} > FILE.pcap`],
+  [[0xfd, 0x37, 0x7a, 0x58, 0x5a], 'compressed with xz', (path) => `unpack it first: xz -d < ${path} > FILE.pcap`],
+  [
+    [0x34, 0xcd, 0xb2, 0xa1],
+    'a modified pcap file (magic a1b2cd34)',
+    (path) => `convert it first: editcap -F pcap ${path} FILE.pcap`,
+  ],
+  [
+    [0xa1, 0xb2, 0xcd, 0x34],
+    'a modified pcap file (magic a1b2cd34)',
+    (path) => `convert it first: editcap -F pcap ${path} FILE.pcap`,
+  ],
+];
+
+/** A pcap or pcapng file, or a FIFO that brings one, whose header is still to be read. */
+export class Opening {
+  readonly #source: ByteSource;
+  #pcapng: PcapngReader | undefined;
+  /** What reader() gave. */
+  known: CaptureReader | undefined;
+
+  /** Throws CaptureError where the file cannot be opened. */
+  constructor(readonly path: string) {
+    this.#source = new ByteSource(path);
+  }
+
+  /**
+   * Reads the header, in pieces as a FIFO brings it. Returns undefined until it is there; of a file it always is.
+   * Throws CaptureError, and has closed the file, where that is of another format, carries another link type than
+   * Ethernet, or breaks off before it has described an interface.
+   */
+  reader(): CaptureReader | undefined {
+    try {
+      this.known ??= this.#readHeader();
+      return this.known;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    if (this.known !== undefined) this.known.close();
+    else this.#source.close();
+  }
+
+  /** Whether `length` bytes are there; false until they have come or there is an end. */
+  #settled(length: number): boolean {
+    return this.#source.have(length) || this.#source.ended;
+  }
+
+  #readHeader(): CaptureReader | undefined {
+    const source = this.#source;
+    if (this.#pcapng === undefined) {
+      if (!this.#settled(4)) return undefined;
+      const magic = checkedMagic(source);
+      if (magic !== SECTION_HEADER) {
+        if (!this.#settled(FILE_HEADER)) return undefined;
+        if (source.available < FILE_HEADER)
+          throw cutShort(source, `the file header has ${source.available} of its 24 bytes`);
+        return new PcapReader(source, magic === MAGIC_US || magic === MAGIC_NS);
+      }
+      this.#pcapng = new PcapngReader(source);
+    }
+    return this.#pcapng.readInterfaces() || source.ended ? this.#pcapng : undefined;
+  }
+}
+
+function cutShort(source: ByteSource, what: string): CaptureError {
+  return new CaptureError(
+    source.failure ?? `${source.path}: truncated at byte ${source.available} (end of file): ${what}`,
+  );
+}
+
+/** The first four bytes as a big-endian number: one of those that pcap and pcapng files begin with. */
+function checkedMagic(source: ByteSource): number {
+  const { bytes, path } = source;
+  for (const [magic, name, remedy] of OTHER_FORMATS) {
+    if (source.available >= magic.length && magic.every((byte, i) => bytes[i] === byte)) {
+      throw new CaptureError(`${path}: ${name}; ${remedy(path)}`);
+    }
+  }
+  if (source.available < 4) throw cutShort(source, 'no capture file is that short');
+  const magic = u32(bytes, 0, true);
+  const swapped = u32(bytes, 0, false);
+  if (![SECTION_HEADER, MAGIC_US, MAGIC_NS].includes(magic) && swapped !== MAGIC_US && swapped !== MAGIC_NS) {
+    throw new CaptureError(
+      `${path}: neither pcap nor pcapng: it begins with ${magic.toString(16).padStart(8, '0')}; ` +
+        `if it is another capture format, convert it: editcap -F pcapng ${path} FILE.pcapng`,
+    );
+  }
+  return magic;
+}

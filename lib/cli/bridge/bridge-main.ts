@@ -1,0 +1,125 @@
+import { LATEST_NS, STARTED_NS, type Control } from '../../threads/control.js';
+import { now } from '../../shim/native.js';
+import { RunError } from '../../text/errors.js';
+import { startBridge } from '../../forward/start.js';
+import type { Ended, Opened } from '../../forward/bridge-worker.js';
+import type { BridgeCommand } from './bridge-options.js';
+import { every } from '../every.js';
+import { EXIT } from '../exit.js';
+import type { Output } from '../output.js';
+import { onSignals } from '../signals.js';
+import { directionNames, intervalText, openedJson, openedText, summaryText, type Flow } from './summary.js';
+import { portStatsText, type PortStats } from '../port-text.js';
+import { traffic } from '../traffic.js';
+
+/** Bridges until a signal, a limit or the end of the sources. Returns the exit code; throws what failed. */
+export async function runBridge(command: BridgeCommand, output: Output): Promise<number> {
+  const say = (sentence: string): void => {
+    output.json({ type: 'say', sentence });
+    if (!command.json) output.error(`${sentence}\n`);
+  };
+  const bridge = startBridge(command.ports, { ...command.start, onSay: say });
+  const release = onSignals(() => {
+    bridge.stop();
+  });
+  let stopStats = (): void => undefined;
+  try {
+    const opened = await bridge.opened;
+    output.text(openedText(opened, command.verbose));
+    output.json({ type: 'open', ...openedJson(opened) });
+    await bridge.running;
+    const { statsSeconds } = command;
+    if (statsSeconds !== undefined) {
+      const interval = new Intervals(opened, bridge.control, command.verbose);
+      stopStats = every(statsSeconds, async (stopped) => {
+        const stats = await bridge.stats();
+        if (!stopped()) interval.print(stats, output);
+      });
+    }
+    const ended = await bridge.ended.catch((error: unknown) => {
+      if (error instanceof RunError) return error as RunError<Ended>;
+      throw error;
+    });
+    stopStats();
+    // A bridge that failed has forwarded all the same.
+    const { reason, stats, problems } = ended instanceof RunError ? ended.ended : ended;
+    const { counters, run } = bridge.control;
+    const seconds = (run[LATEST_NS] - run[STARTED_NS]) / 1e9;
+    const zero = new Float64Array(counters[0].length);
+    const flows = opened.directions.map((direction) => {
+      return { ...directionNames(opened, direction), ...traffic(zero, counters[direction.index], seconds) };
+    });
+    const ports = portStats(opened, stats);
+    output.text(summaryText(seconds, flows, ports, command.verbose));
+    output.json({ type: 'summary', reason, seconds, directions: flows, ports, problems });
+    for (const problem of problems) output.error(`bridge: ${problem}\n`);
+    if (ended instanceof RunError) throw ended;
+    return problems.length > 0 ? EXIT.failed : EXIT.ok;
+  } finally {
+    stopStats();
+    release();
+  }
+}
+
+function portStats({ ports }: Opened, stats: readonly Record<string, number>[]): PortStats[] {
+  return ports.map(({ name }, i) => ({ name, stats: stats[i] }));
+}
+
+/** Statistics since the last time they were printed. */
+class Intervals {
+  readonly #opened: Opened;
+  readonly #control: Control;
+  #at: number;
+  #counters: Float64Array[];
+  #stats: Record<string, number>[];
+
+  constructor(
+    opened: Opened,
+    control: Control,
+    readonly verbose: number,
+  ) {
+    this.#opened = opened;
+    this.#control = control;
+    this.#at = 0;
+    this.#counters = control.counters.map((counters) => new Float64Array(counters.length));
+    this.#stats = opened.ports.map(() => ({}));
+  }
+
+  print(stats: Record<string, number>[], output: Output): void {
+    const at = now();
+    const counters = this.#control.counters.map((live) => live.slice());
+    const started = this.#control.run[STARTED_NS];
+    const intervalSeconds = (at - (this.#at || started)) / 1e9;
+    const seconds = (at - started) / 1e9;
+    const flows: Flow[] = this.#opened.directions.map((direction) => {
+      const { index } = direction;
+      return {
+        ...directionNames(this.#opened, direction),
+        ...traffic(this.#counters[index], counters[index], intervalSeconds),
+      };
+    });
+    const ports = portStats(
+      this.#opened,
+      stats.map((after, i) => deltas(this.#stats[i], after)),
+    );
+    for (const flow of flows) output.text(intervalText(seconds, flow));
+    for (const port of ports) output.text(portStatsText(this.verbose > 0 ? port : lossesOf(port)));
+    output.json({ type: 'stats', seconds, intervalSeconds, directions: flows, ports });
+    this.#at = at;
+    this.#counters = counters;
+    this.#stats = stats;
+  }
+}
+
+/** What each counter grew by; what is no count but an extreme (`longestGapNs`) stays as it is. */
+function deltas(before: Record<string, number>, after: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(after).map(([key, value]) => [key, key.endsWith('Ns') ? value : value - (before[key] ?? 0)]),
+  );
+}
+
+/** Those of a port's counters that tell of frames that came to nothing. */
+function lossesOf({ name, stats }: PortStats): PortStats {
+  const losses = Object.entries(stats).filter(([key]) => /miss|drop|lost|full|refused|unwritten/i.test(key));
+  return { name, stats: Object.fromEntries(losses) };
+}

@@ -1,0 +1,87 @@
+/** What `bridge` prints: what was opened, rates while it runs, and what became of every frame. */
+import { NOT_FORWARDED } from '../../forward/counters.js';
+import type { PortInfo } from '../../ports/port-info.js';
+import type { DirectionInfo, Opened } from '../../forward/bridge-worker.js';
+import { count, portStatsText, portText, type PortStats } from '../port-text.js';
+import { formatTime } from '../../text/units.js';
+import { frames, rates, type Traffic } from '../traffic.js';
+
+/** A direction and what flowed in it. */
+export interface Flow extends Traffic {
+  /** `a→b` */
+  direction: string;
+  from: string;
+  to: string;
+}
+
+/** A port's name without its options, where that still tells the ports apart. */
+function labels(ports: readonly PortInfo[]): string[] {
+  const short = ports.map(({ name }) => name.replace(/(?<!:)@.*$/s, ''));
+  return new Set(short).size === short.length ? short : ports.map(({ name }) => name);
+}
+
+/** The names of a direction: `direction` short, `from` and `to` in full. */
+export function directionNames({ ports }: Opened, { from, to }: DirectionInfo): Omit<Flow, keyof Traffic> {
+  const short = labels(ports);
+  return { direction: `${short[from]}→${short[to]}`, from: ports[from].name, to: ports[to].name };
+}
+
+/** What was opened, for people. */
+export function openedText(opened: Opened, verbose: number): string {
+  const { ports, whyCopy } = opened;
+  const lines = ports.flatMap((port) => [`${port.name}: ${portText(port)}`, ...port.notes.map((note) => `  ${note}`)]);
+  lines.push(whyCopy === undefined ? 'zero-copy: buffers are exchanged' : `copy: ${whyCopy}`);
+  for (const direction of opened.directions) {
+    const { rings } = direction;
+    const pairs = verbose > 0 ? `: ${rings.map(([rx, tx]) => `rx ${rx} to tx ${tx}`).join(', ')}` : '';
+    lines.push(`${directionNames(opened, direction).direction}${pairs}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** The same as an object for programs. */
+export function openedJson(opened: Opened): Record<string, unknown> {
+  const { ports, whyCopy, directions } = opened;
+  return {
+    ports,
+    zeroCopy: whyCopy === undefined,
+    ...(whyCopy !== undefined && { whyCopy }),
+    directions: directions.map((direction) => ({ ...directionNames(opened, direction), rings: direction.rings })),
+  };
+}
+
+/** One line for a direction and an interval. */
+export function intervalText(seconds: number, flow: Flow): string {
+  const lost = lossText(flow);
+  return (
+    `${seconds.toFixed(1)} s  ${flow.direction}: ${rates(flow)}, ${frames(flow.forwarded)}, ` +
+    `batch ${flow.averageBatch.toFixed(1)}${lost === '' ? '' : `, not forwarded: ${lost}`}\n`
+  );
+}
+
+function lossText({ notForwarded }: Traffic): string {
+  return [...NOT_FORWARDED.values()]
+    .filter(({ name }) => (notForwarded[name] ?? 0) > 0)
+    .map(({ name, words }) => `${count(notForwarded[name])} ${words}`)
+    .join(', ');
+}
+
+export function summaryText(
+  seconds: number,
+  flows: readonly Flow[],
+  ports: readonly PortStats[],
+  verbose: number,
+): string {
+  const lines = [`\nforwarding ran for ${formatTime(seconds * 1e9)}\n`];
+  for (const flow of flows) {
+    const lost = lossText(flow);
+    lines.push(
+      `${flow.direction}: ${frames(flow.forwarded)}, ${count(flow.bytes)} bytes; ${rates(flow)}; ` +
+        `average batch ${flow.averageBatch.toFixed(1)}; not forwarded: ${lost === '' ? 'none' : lost}\n`,
+    );
+    if (flow.zeroSlots > 0) lines.push(`  ${count(flow.zeroSlots)} slots of length zero were passed over\n`);
+    if (verbose > 0) lines.push(`  received ${count(flow.received)}, tx ring full ${count(flow.txFull)} times\n`);
+  }
+  for (const port of ports) lines.push(portStatsText(port, verbose > 0));
+  return lines.join('');
+}

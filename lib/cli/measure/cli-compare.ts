@@ -1,0 +1,118 @@
+import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
+import { UsageError } from '../../text/errors.js';
+import { parsePercent } from '../../text/units.js';
+import { helped, parseNames, parsePart, type Output } from './measure-cli.js';
+import { compare, failures, type Comparison, type CompareResult } from '../../measure/compare/compare.js';
+import {
+  changeText,
+  compareHeads,
+  compareRow,
+  methodText,
+  naming,
+  noticeTexts,
+  nothingText,
+  unjudgedText,
+} from '../../measure/compare/compare-text.js';
+import { countText, formatChange, formatShare, textTable } from '../../text/format.js';
+import { cellKey, readResults } from '../../measure/results/results.js';
+
+const DEFAULTS = { alpha: 0.05, noise: 0.5 };
+
+const OPTIONS = {
+  metric: { value: 'NAMES', help: 'What to compare: mpps,loss. Default: what each kind of result is about.' },
+  ignore: {
+    value: 'NAMES',
+    help: 'Settings by which cells are not told apart, such as the one that was changed between the files: a,b.',
+  },
+  'fail-on': {
+    value: 'PERCENT',
+    help:
+      'Exit with 1 when a cell is worse by at least this much, such as 5%, and when there was nothing to compare. Cells that ' +
+      'could not be judged (too few repeats, too noisy) do not fail; the last line counts them.',
+  },
+  alpha: {
+    value: 'PERCENT',
+    help: `Chance of calling any difference where there is none. Default: ${formatShare(DEFAULTS.alpha)}.`,
+  },
+  noise: {
+    value: 'PERCENT',
+    help: `Call a cell too noisy when its interval is wider than this. Default: ${formatShare(DEFAULTS.noise)}.`,
+  },
+  json: { help: 'Print the comparison as JSON.' },
+  help: { short: 'h', help: 'This text.' },
+} as const satisfies OptionTable;
+
+const HELP = `Usage: measure compare [options] BEFORE AFTER
+
+Compares the cells (frame size, ports, settings) that two result files share. For each: medians, the change with its
+confidence interval (Hodges–Lehmann), a rank test (Mann–Whitney, exact up to 50 values) corrected for the number of
+comparisons (Holm), and a verdict: better, worse, no difference shown, too few repeats, too noisy to tell.
+
+${optionsHelp(OPTIONS)}
+
+Exit code: 0 done, 1 --fail-on found a cell or nothing to compare, 2 wrong usage.
+`;
+
+/** The comparison as text for a terminal. */
+export function compareText(result: CompareResult): string {
+  const { comparisons, notices } = result;
+  const lines: string[] = [];
+  const names = naming(comparisons);
+  if (comparisons.length > 0) {
+    const head = [...compareHeads(result), 'change of means', 'verdict'];
+    const rows = comparisons.map((one) => [
+      ...compareRow(one, names),
+      formatChange(one.after.mean / one.before.mean - 1),
+      one.verdict + (one.reason === undefined ? '' : `: ${one.reason}`),
+    ]);
+    // One cell alone is named above.
+    const from = rows.every(([cell]) => cell === '') ? 1 : 0;
+    if (names.common !== '') lines.push(`In every row: ${names.common}`, '');
+    lines.push(textTable([head, ...rows].map((row) => row.slice(from))), '', ...methodText(result));
+  }
+  if (comparisons.length > 0 && notices.length > 0) lines.push('');
+  lines.push(...noticeTexts(notices));
+  if (comparisons.length === 0) lines.push(nothingText(result));
+  const left = unjudgedText(result);
+  if (left !== '') lines.push('', left);
+  return `${lines.join('\n')}\n`;
+}
+
+function compareJson({ comparisons, notices, ...rest }: CompareResult): string {
+  const side = ({ lines, values, median, mean }: Comparison['before']): object => {
+    return { n: values.length, median, mean, lines: lines.map(({ file, line }) => `${file}:${line}`) };
+  };
+  const plain = comparisons.map(({ about, before, after, ...one }) => {
+    return { ...one, unit: about.unit, before: side(before), after: side(after) };
+  });
+  return `${JSON.stringify({ ...rest, notices, comparisons: plain }, null, 2)}\n`;
+}
+
+/** `measure compare`. Returns the exit code. @throws UsageError */
+export function runCompare(args: string[], io: Output): number {
+  const line = new CommandLine(OPTIONS, args);
+  if (helped(line, io, HELP)) return 0;
+  const { positionals } = line;
+  if (positionals.length !== 2)
+    throw new UsageError(`${countText(positionals.length, 'file')} given; name two, BEFORE and AFTER`);
+  const alpha = line.read('alpha', parsePart) ?? DEFAULTS.alpha;
+  const noise = line.read('noise', parsePercent) ?? DEFAULTS.noise;
+  const failOn = line.read('fail-on', parsePercent);
+  const metrics = line.read('metric', parseNames);
+  const ignore = line.read('ignore', parseNames) ?? [];
+  const [before, after] = positionals.map((file) => readResults(file));
+  for (const notice of [...before.notices, ...after.notices]) io.err(`${notice}\n`);
+  const result = compare(before.lines, after.lines, { alpha, noise, ignore, ...(metrics && { metrics }) });
+  io.out(line.has('json') ? compareJson(result) : compareText(result));
+  const failed = failOn === undefined ? [] : failures(result, failOn);
+  for (const one of failed) {
+    const cell = `${one.kind} ${cellKey(one.cell)}`.trim();
+    io.err(`${cell}: ${one.metric} is worse (${changeText(one)[0]}), by at least --fail-on\n`);
+  }
+  if (failOn === undefined) return 0;
+  const nothing = result.comparisons.length === 0;
+  if (nothing) io.err(`--fail-on: failed, for there is ${nothingText(result)}\n`);
+  // What the text ends with; JSON has it in the verdicts alone.
+  else if (line.has('json') && unjudgedText(result) !== '') io.err(`${unjudgedText(result)}\n`);
+  return nothing || failed.length > 0 ? 1 : 0;
+}

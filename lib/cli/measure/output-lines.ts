@@ -1,0 +1,84 @@
+import { table, type Column } from '../../text/table.js';
+import type { Output } from './measure-cli.js';
+import { appendResults, RESULT_VERSION, type Result } from '../../measure/results/results.js';
+import type { Common } from './setup.js';
+import { describeSurroundings, type Surroundings } from '../../measure/results/surroundings.js';
+
+/** Where results go: to the terminal as table, JSON lines or CSV, and to a result file as each one comes. */
+export class Emitter {
+  readonly results: Result[] = [];
+  readonly #rows: string[][] = [];
+  #heading: string[] = [];
+  readonly #surroundings: Surroundings = describeSurroundings();
+
+  constructor(
+    readonly to: Pick<Common, 'format' | 'out' | 'rate'>,
+    readonly io: Output,
+    readonly columns: readonly Column[],
+  ) {
+    // A file that cannot be written is told before anything is measured, not after.
+    if (to.out !== undefined) this.#tell(appendResults(to.out, []));
+  }
+
+  #tell(notice: string | undefined): void {
+    if (notice !== undefined) this.io.err(`${notice}\n`);
+  }
+
+  /** Text for people; nothing where the output is for programs. */
+  say(text: string): void {
+    if (this.to.format === 'table') this.io.out(text);
+  }
+
+  /** One line on a terminal that the next one replaces; nothing where stderr is not a terminal. */
+  progress(text: string): void {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  }
+
+  /**
+   * @param cells the row of the table
+   * @param said the row in short: told at once where no line on a terminal has shown the progress
+   */
+  add(result: Pick<Result, 'kind' | 'cell' | 'metrics'> & Partial<Result>, cells: string[], said: string): void {
+    this.progress('');
+    if (!process.stderr.isTTY) this.io.err(`${said}\n`);
+    const { format, out, rate } = this.to;
+    const whole: Result = {
+      v: RESULT_VERSION,
+      repeat: 0,
+      ...result,
+      ...(Number.isFinite(rate) ? { link_gbps: rate / 1e9 } : {}),
+      surroundings: this.#surroundings,
+      time: new Date().toISOString(),
+    };
+    if (out !== undefined) this.#tell(appendResults(out, [whole]));
+    if (format === 'json') this.io.out(`${JSON.stringify(whole)}\n`);
+    if (format === 'csv') {
+      const { cell, metrics } = whole;
+      const shown = Object.fromEntries(Object.entries(cell).filter(([axis]) => axis === 'size' || axis === 'load'));
+      this.#csv({ ...shown, ...metrics });
+    }
+    this.results.push(whole);
+    this.#rows.push(cells);
+  }
+
+  /** A row under its heading: what it lacks is left empty, and one that has more than the heading gets another. */
+  #csv(line: Readonly<Record<string, string | number | boolean>>): void {
+    if (Object.keys(line).some((key) => !this.#heading.includes(key))) {
+      this.#heading = Object.keys(line);
+      this.io.out(`${this.#heading.join(',')}\n`);
+    }
+    const values = new Map(Object.entries(line));
+    this.io.out(`${this.#heading.map((key) => String(values.get(key) ?? '')).join(',')}\n`);
+  }
+
+  /** Prints the table, and below it what the figures do not say by themselves. */
+  end(remarks: readonly string[] = []): void {
+    this.say(`${table(this.columns, this.#rows).join('\n')}\n`);
+    for (const remark of remarks) this.say(`\n${remark}\n`);
+  }
+}
+
+/** Right-aligned columns; a heading breaks at `\n`. */
+export function numberColumns(...heads: string[]): Column[] {
+  return heads.map((head) => ({ head, align: 'right' }));
+}

@@ -1,0 +1,128 @@
+import { RunError } from '../../text/errors.js';
+import { startGenerator } from '../../gen/gen-start.js';
+import type { GenReport } from '../../gen/gen-report.js';
+import type { GenEnded } from '../../gen/job.js';
+import type { Result } from '../../measure/results/results.js';
+import { appendResults, RESULT_VERSION } from '../../measure/results/results.js';
+import { every } from '../every.js';
+import { EXIT } from '../exit.js';
+import type { Output } from '../output.js';
+import type { PktGenCommand } from './pkt-gen-options.js';
+import { intervalText, Numbers, openedText, ratesBetween, ratesOfRun, summaryText, timesOf } from './pkt-gen-text.js';
+import { onSignals } from '../signals.js';
+
+/** Runs the generator until a signal, a limit or the end of its source. Returns the exit code; throws what failed. */
+export async function runPktGen(command: PktGenCommand, output: Output): Promise<number> {
+  const { settings, intervalSeconds } = command;
+  const numbers = new Numbers(command.raw);
+  const say = (sentence: string): void => {
+    output.json({ type: 'say', sentence });
+    if (!command.json) output.error(`${sentence}\n`);
+  };
+  const add = (results: Result[]): void => {
+    const notice = command.out === undefined ? undefined : appendResults(command.out, results);
+    if (notice !== undefined) output.error(`pkt-gen: ${notice}\n`);
+  };
+  // A file that cannot be written is told before anything is sent, not after.
+  add([]);
+  const generator = startGenerator(settings, say);
+  const release = onSignals(() => {
+    generator.stop();
+  });
+  let stopReports = (): void => undefined;
+  try {
+    const opened = await generator.opened;
+    output.text(openedText(opened, settings, numbers));
+    const { name, mode, sizes } = settings;
+    output.json({ type: 'open', ...opened, name, mode, leastSize: Math.min(...sizes), mostSize: Math.max(...sizes) });
+    for (const note of command.notes) say(note);
+    await generator.running;
+    if (intervalSeconds > 0) {
+      let before: GenReport | undefined;
+      stopReports = every(intervalSeconds, async (stopped) => {
+        const report = await generator.report();
+        if (stopped()) return;
+        output.text(intervalText(before, report, numbers));
+        output.json({ type: 'stats', ...jsonOf(report, before) });
+        before = report;
+      });
+    }
+    const ended = await generator.ended.catch((error: unknown) => {
+      if (error instanceof RunError) return error as RunError<GenEnded>;
+      throw error;
+    });
+    stopReports();
+    // A run that failed has sent and received all the same.
+    const { reason, report } = ended instanceof RunError ? ended.ended : ended;
+    output.text(summaryText(report, settings, numbers));
+    output.json({ type: 'summary', reason, ...jsonOf(report, undefined, true) });
+    if (ended instanceof RunError) throw ended;
+    add([resultOf(command, report)]);
+    if (report.problem === undefined) return EXIT.ok;
+    output.error(`pkt-gen: ${report.problem}\n`);
+    return EXIT.failed;
+  } finally {
+    stopReports();
+    release();
+  }
+}
+
+/** A report for programs: histograms as percentiles. */
+function jsonOf(report: GenReport, before: GenReport | undefined, whole = false): Record<string, unknown> {
+  const { ns, sent, received, reflected, ...rest } = report;
+  const rates = whole ? ratesOfRun(report) : ratesBetween(before, report);
+  return {
+    seconds: ns / 1e9,
+    ...(rates.sent && { sentPps: rates.sent.pps, sentWireBitsPerSecond: rates.sent.wireBitsPerSecond }),
+    ...(rates.received && {
+      receivedPps: rates.received.pps,
+      receivedWireBitsPerSecond: rates.received.wireBitsPerSecond,
+    }),
+    ...(sent && { sent: { ...sent, span: undefined, gaps: timesOf(sent.gaps), lateness: timesOf(sent.lateness) } }),
+    // One by one, streams are of use to the merging of threads only.
+    ...(received && {
+      received: { ...received, seen: undefined, span: undefined, latency: timesOf(received.latency) },
+    }),
+    ...(reflected && { reflected: { ...reflected, span: undefined } }),
+    ...rest,
+  };
+}
+
+/** A line for a result file. */
+function resultOf({ settings }: PktGenCommand, report: GenReport): Result {
+  const { sent, received } = report;
+  const rates = ratesOfRun(report);
+  const flowed = rates.received ?? rates.sent;
+  const latency = timesOf(received?.latency);
+  const sizes = new Set(settings.sizes);
+  const sends = sent !== undefined && settings.replay === undefined;
+  return {
+    v: RESULT_VERSION,
+    kind: latency === undefined ? 'forward' : 'latency',
+    cell: {
+      port: settings.name,
+      mode: settings.mode,
+      ...(settings.threads > 1 && { threads: settings.threads }),
+      ...(sends && { size: sizes.size === 1 ? settings.sizes[0] : `${Math.min(...sizes)}-${Math.max(...sizes)}` }),
+      ...(settings.rate !== undefined && settings.rate !== Infinity && { pps: settings.rate }),
+    },
+    repeat: 0,
+    metrics: {
+      ...(flowed && { mpps: flowed.pps / 1e6, gbps: flowed.wireBitsPerSecond / 1e9 }),
+      ...(received && sent === undefined && { loss: received.lost / Math.max(1, received.tagged + received.lost) }),
+      ...(latency && {
+        min_ns: latency.minNs,
+        p50_ns: latency.p50Ns,
+        p99_ns: latency.p99Ns,
+        p999_ns: latency.p999Ns,
+        p9999_ns: latency.p9999Ns,
+        max_ns: latency.maxNs,
+      }),
+      ...(sent?.meanDeviationNs !== undefined && { jitter_ns: sent.meanDeviationNs }),
+      cpu_user_share: report.ns > 0 ? report.userNs / report.ns : 0,
+      cpu_system_share: report.ns > 0 ? report.systemNs / report.ns : 0,
+    },
+    ...(latency && received && { histogram: received.latency }),
+    time: new Date().toISOString(),
+  };
+}

@@ -1,0 +1,184 @@
+/** A cell of a matrix that runs our own trial: settings by name, and what came out as metrics. */
+import { UsageError } from '../../text/errors.js';
+import { formatPortSpec, parsePortSpec, type SimSpec } from '../../names/portspec.js';
+import { parseCountWithin } from '../../text/units.js';
+import { cpuMetrics } from '../trial/cpu.js';
+import type { Measured } from './matrix-read.js';
+import { runTrial, type TrialOptions, type TrialResult } from '../trial/trial.js';
+
+export type Scalar = string | number | boolean;
+
+/** Settings that are options of the simulated ports, by the names they have in a port name. */
+const PORT_SETTINGS = [
+  ...(['size', 'slots', 'rings', 'itr', 'txtimer', 'rate', 'load', 'frags', 'skip', 'budget'] as const),
+  ...(['drop', 'flap', 'clock', 'step', 'buf'] as const),
+];
+type PortSetting = (typeof PORT_SETTINGS)[number];
+
+/** One cell's trial. */
+export interface TrialPlan {
+  options: TrialOptions;
+  /** Forwarding threads, each with a pair of rings of its own and its share of the offered load. */
+  workers: number;
+}
+
+function oneOf<T>(words: ReadonlyMap<string, T>): (value: Scalar) => T {
+  return (value) => {
+    const found = words.get(String(value));
+    if (found === undefined) throw new UsageError(`${String(value)}: expected ${[...words.keys()].join(', ')}`);
+    return found;
+  };
+}
+
+const count =
+  (min: number, max: number) =>
+  (value: Scalar): number =>
+    parseCountWithin(String(value), min, max);
+
+const copy = oneOf(
+  new Map([
+    ['true', true],
+    ['false', false],
+    ['copy', true],
+    ['zero-copy', false],
+  ]),
+);
+const direction = oneOf(
+  new Map([
+    ['both', 'both'],
+    ['a→b', 'forth'],
+    ['a->b', 'forth'],
+    ['b→a', 'back'],
+    ['b->a', 'back'],
+  ]),
+);
+const wait = oneOf(
+  new Map([
+    ['busy', 'busy'],
+    ['poll', 'poll'],
+  ] as const),
+);
+
+const TRIAL_SETTINGS: Readonly<Record<string, (value: Scalar) => unknown>> = {
+  burst: count(1, 65_536),
+  workers: count(1, 64),
+  cpu: count(0, 1023),
+  copy,
+  direction,
+  wait,
+  warmup: (value) => {
+    if (typeof value !== 'number' || !(value >= 0 && value <= 3600))
+      throw new UsageError(`${String(value)}: expected seconds, 0 to 3600`);
+    return value;
+  },
+};
+
+export const isTrialSetting = (name: string): boolean =>
+  Object.hasOwn(TRIAL_SETTINGS, name) || (PORT_SETTINGS as readonly string[]).includes(name);
+
+export const TRIAL_SETTING_NAMES: readonly string[] = [...PORT_SETTINGS, ...Object.keys(TRIAL_SETTINGS)];
+
+/** @throws UsageError when a setting cannot have this value */
+export function checkTrialSetting(name: string, value: Scalar): void {
+  if (Object.hasOwn(TRIAL_SETTINGS, name)) TRIAL_SETTINGS[name](value);
+  else parsePortSpec(`sim:a@${name}=${String(value)}`);
+}
+
+function port(name: string, settings: ReadonlyMap<string, Scalar>, workers: number): string {
+  const spec = parsePortSpec(name);
+  if (spec.kind !== 'sim')
+    throw new UsageError(
+      `${name}: a trial runs on simulated ports (sim:NAME@…); measure other ports with a command, such as ` +
+        '"measure throughput -i A -i B --tx G --rx S --json" and "read": "results"',
+    );
+  const given = PORT_SETTINGS.filter((key) => settings.has(key));
+  const pairs = given.map((key) => `${key}=${String(settings.get(key))}`);
+  const said = pairs.length === 0 ? undefined : (parsePortSpec(`sim:a@${pairs.join(',')}`) as SimSpec);
+  const own = said && (Object.fromEntries(given.map((key) => [key, said[key]])) as Partial<Pick<SimSpec, PortSetting>>);
+  const whole = { ...spec, ...own };
+  const text = formatPortSpec({ ...whole, load: whole.load / workers });
+  parsePortSpec(text); // options that are right by themselves may not go together
+  return text;
+}
+
+/**
+ * The trial that settings ask for.
+ * @throws UsageError when they do not go together
+ */
+export function planTrial(
+  ports: readonly [string, string],
+  settings: ReadonlyMap<string, Scalar>,
+  seconds: number,
+): TrialPlan {
+  const get = <T>(name: string, read: (value: Scalar) => T): T | undefined => {
+    const value = settings.get(name);
+    return value === undefined ? undefined : read(value);
+  };
+  const workers = get('workers', count(1, 64)) ?? 1;
+  const way = get('direction', direction) ?? 'both';
+  const names = ports.map((name) => port(name, settings, workers)) as [string, string];
+  if (way === 'back') names.reverse();
+  const burst = get('burst', count(1, 65_536));
+  const copied = get('copy', copy);
+  const waiting = get('wait', wait);
+  const cpu = get('cpu', count(0, 1023));
+  const warmupSeconds = get('warmup', Number);
+  return {
+    workers,
+    options: {
+      names,
+      seconds,
+      oneWay: way !== 'both',
+      ...(burst !== undefined && { burst }),
+      ...(copied !== undefined && { copy: copied }),
+      ...(waiting !== undefined && { wait: waiting }),
+      ...(cpu !== undefined && { cpu }),
+      ...(warmupSeconds !== undefined && { warmupSeconds }),
+    },
+  };
+}
+
+/** Sums over directions and workers; each worker's rate is over its own time. */
+function measured(trials: readonly TrialResult[], { rate, clock }: SimSpec): Measured {
+  const total = (key: keyof TrialResult['directions'][number]): number =>
+    trials.flatMap(({ directions }) => directions).reduce((sum, one) => sum + one[key], 0);
+  const perSecond = (of: (trial: TrialResult) => number): number =>
+    trials.reduce((sum, trial) => sum + of(trial) / trial.seconds, 0);
+  const each = (trial: TrialResult, key: keyof TrialResult['directions'][number]): number =>
+    trial.directions.reduce((sum, one) => sum + one[key], 0);
+  const offered = total('offered');
+  const unexplained = total('unexplained');
+  const forwarded = total('forwarded');
+  const busyNs = trials.reduce((sum, trial) => sum + trial.busyShare * (trial.userNs + trial.systemNs), 0);
+  const busyCycles = trials.reduce((sum, trial) => sum + trial.busyShare * trial.cycles, 0);
+  // All workers ran at the same time, on the same cores.
+  const [{ cores }] = trials;
+  return {
+    metrics: {
+      mpps: perSecond((trial) => each(trial, 'forwardedInTime')) / 1e6,
+      offered_mpps: perSecond((trial) => each(trial, 'offered')) / 1e6,
+      loss: offered === 0 ? 0 : total('lost') / offered,
+      lost_frames: total('lost'),
+      duplicate_frames: total('duplicates'),
+      reordered_frames: total('reordered'),
+      corrupt_frames: total('corrupt'),
+      // On the virtual clock, what the threads did says nothing.
+      ...(clock === 'real' && {
+        ...(forwarded > 0 && { frame_ns: busyNs / forwarded }),
+        ...(forwarded > 0 && Number.isFinite(busyCycles) && { frame_cycles: busyCycles / forwarded }),
+        busy_share: trials.reduce((sum, trial) => sum + trial.busyShare, 0) / trials.length,
+        longest_gap_us: Math.max(...trials.map((trial) => trial.longestGapNs)) / 1e3,
+      }),
+      ...cpuMetrics(cores),
+    },
+    cores,
+    ...(Number.isFinite(rate) && { link_gbps: rate / 1e9 }),
+    ...(unexplained > 0 && { note: `${unexplained} lost frames are in no counter: this is a fault, please report it` }),
+  };
+}
+
+/** Runs the trial of a cell. Rejects when `signal` ends it early, or as runTrial() does. */
+export async function runTrialPlan({ options, workers }: TrialPlan, signal: AbortSignal): Promise<Measured> {
+  const spec = parsePortSpec(options.names[0]) as SimSpec;
+  return measured(await Promise.all(Array.from({ length: workers }, () => runTrial({ ...options, signal }))), spec);
+}

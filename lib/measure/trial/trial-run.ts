@@ -1,0 +1,160 @@
+/** One trial on two simulated ports, in the thread that calls. */
+import { Bridge, nicSide } from '../../forward/bridge.js';
+import { BUSY_NS, SAMPLED_NS } from '../../threads/control.js';
+import { notForwarded } from '../../forward/counters.js';
+import { UsageError } from '../../text/errors.js';
+import { spin } from '../../forward/loop.js';
+import { now } from '../../shim/native.js';
+import { ThreadUsage } from '../../shim/thread-usage.js';
+import { openPorts } from '../../ports/open.js';
+import { pin } from '../../threads/serve.js';
+import type { DepartureTimes } from '../../ports/sim/sim-latency.js';
+import { SimPort, type SimStats } from '../../ports/sim/sim-port.js';
+import { PollWait } from '../../forward/wait.js';
+import { coreShares, readCores } from './cpu.js';
+import { Histogram } from '../../stats/histogram.js';
+import type { DirectionResult, TrialJob, TrialResult } from './trial.js';
+
+/** ns that frames in the rings are given to leave once nothing arrives any more. */
+const DRAIN_NS = 1e9;
+
+/** ns beyond its own length that a burst is given: links may go down meanwhile (`flap=`). */
+const BURST_GRACE_NS = 10e9;
+
+interface Snapshot {
+  a: SimStats;
+  b: SimStats;
+  refused: readonly [number, number];
+}
+
+/** @throws UsageError when the ports cannot be measured, PortError when one fails */
+export function runJob(job: TrialJob): TrialResult {
+  if (!job.virtual) pin(job.cpu);
+  const ports = openPorts(job.names);
+  try {
+    const [a, b] = ports;
+    if (!(a instanceof SimPort && b instanceof SimPort))
+      throw new UsageError(`${job.names.join(', ')}: a trial needs simulated ports (sim:NAME@…) on both sides`);
+    return new Trial(a, b, job).run();
+  } finally {
+    for (const port of ports) port.close();
+  }
+}
+
+class Trial {
+  readonly #bridge: Bridge;
+  readonly #wait: PollWait | undefined;
+  readonly #latency: DepartureTimes[] = [];
+
+  constructor(
+    readonly a: SimPort,
+    readonly b: SimPort,
+    readonly job: TrialJob,
+  ) {
+    this.#bridge = new Bridge(nicSide(a), nicSide(b), { burst: job.burst, copy: job.copy, oneWay: job.oneWay });
+    this.#wait = job.wait === 'poll' ? new PollWait(this.#bridge) : undefined;
+    if (job.latencyEvery > 0) {
+      this.#latency.push(b.watchLatency(a, job.latencyEvery));
+      if (!job.oneWay) this.#latency.push(a.watchLatency(b, job.latencyEvery));
+    }
+  }
+
+  run(): TrialResult {
+    // The compiler needs a while to see what is hot; frames missed meanwhile are not the trial's.
+    this.#turnFor(this.job.warmupSeconds * 1e9, new Float64Array(16));
+    this.#quiet();
+    const before = this.#snapshot();
+    for (const latency of this.#latency) latency.reset();
+    const run = new Float64Array(16);
+    const cores = readCores();
+    const usage = new ThreadUsage();
+    this.a.resume(this.job.frames);
+    this.b.resume(this.job.frames);
+    const started = this.#now();
+    if (this.job.frames === Infinity) this.#turnFor(this.job.seconds * 1e9, run);
+    else this.#turnUntilSent(run);
+    const seconds = (this.#now() - started) / 1e9;
+    usage.read();
+    usage.close();
+    const coresEnd = readCores();
+    const sent = [this.b.stats().sent - before.b.sent, this.a.stats().sent - before.a.sent] as const;
+    const longestGapNs = Math.max(this.a.stats().longestGapNs, this.b.stats().longestGapNs);
+    this.#quiet();
+    const after = this.#snapshot();
+    const result = (from: 'a' | 'b', to: 'a' | 'b', direction: 0 | 1): DirectionResult => {
+      const of = (side: 'a' | 'b', key: keyof SimStats): number => after[side][key] - before[side][key];
+      const refused = after.refused[direction] - before.refused[direction];
+      const missed = of(from, 'missed') + of(from, 'dropped');
+      const lost = of(from, 'offered') - of(to, 'sent');
+      return {
+        offered: of(from, 'offered'),
+        forwarded: of(to, 'sent'),
+        lost,
+        unexplained: lost - missed - refused + (this.job.checked ? Math.abs(of(to, 'lost') - lost) : 0),
+        duplicates: of(to, 'duplicates'),
+        reordered: of(to, 'reordered'),
+        corrupt: of(to, 'corrupt') + of(to, 'foreign'),
+        forwardedInTime: sent[direction],
+        bytes: of(to, 'sentBytes'),
+      };
+    };
+
+    return {
+      seconds,
+      directions: this.job.oneWay ? [result('a', 'b', 0)] : [result('a', 'b', 0), result('b', 'a', 1)],
+      busyShare: run[SAMPLED_NS] > 0 ? run[BUSY_NS] / run[SAMPLED_NS] : 0,
+      longestGapNs,
+      userNs: usage.userNs,
+      systemNs: usage.systemNs,
+      cycles: usage.cycles,
+      cores: coreShares(cores, coresEnd),
+      ...this.#latencyResult(),
+    };
+  }
+
+  /** Time by which the trial goes: the machine's, or the links' own where they have a virtual clock. */
+  #now(): number {
+    return this.job.virtual ? this.a.linkTime : now();
+  }
+
+  #turnFor(ns: number, run: Float64Array): void {
+    const end = this.#now() + ns;
+    spin(this.#bridge, run, this.#wait, () => (this.#now() >= end ? true : undefined));
+  }
+
+  /** Until the frames of the burst have all arrived at the ports, but no longer than a link can be held up. */
+  #turnUntilSent(run: Float64Array): void {
+    const sources = this.job.oneWay ? [this.a] : [this.a, this.b];
+    const deadline = this.#now() + this.job.seconds * 1e9 + BURST_GRACE_NS;
+    const over = (): boolean => sources.every((port) => port.ended()) || this.#now() > deadline;
+    spin(this.#bridge, run, this.#wait, () => (over() ? true : undefined));
+  }
+
+  #latencyResult(): Pick<TrialResult, 'latency'> {
+    if (this.#latency.length === 0) return {};
+    const all = new Histogram();
+    for (const { histogram } of this.#latency) all.merge(histogram);
+    const unmatched = this.#latency.reduce((sum, latency) => sum + latency.unmatched, 0);
+    return { latency: { histogram: all.toJSON(), every: this.job.latencyEvery, unmatched } };
+  }
+
+  /** Stops arrivals and turns until the rings are empty; then every frame is where it will stay. */
+  #quiet(): void {
+    this.a.pause();
+    this.b.pause();
+    const deadline = this.#now() + DRAIN_NS;
+    const empty = (): boolean =>
+      !this.a.hiding() &&
+      !this.b.hiding() &&
+      [...this.a.rx, ...this.b.rx].every((ring) => ring.space === 0) &&
+      this.a.txPending() + this.b.txPending() === 0;
+    spin(this.#bridge, new Float64Array(16), undefined, () => (empty() || this.#now() > deadline ? true : undefined));
+    this.b.settle(this.a);
+    this.a.settle(this.b);
+  }
+
+  #snapshot(): Snapshot {
+    const [forth, back] = this.#bridge.counters;
+    return { a: this.a.stats(), b: this.b.stats(), refused: [notForwarded(forth), notForwarded(back)] };
+  }
+}

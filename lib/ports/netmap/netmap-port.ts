@@ -1,0 +1,294 @@
+import { getSystemErrorMap } from 'node:util';
+import {
+  IF_HOST_RX_RINGS,
+  IF_HOST_TX_RINGS,
+  IF_RING_OFS,
+  IF_RX_RINGS,
+  IF_TX_RINGS,
+  RING_HEAD,
+} from '../../rings/abi.js';
+import { PortError } from '../../text/errors.js';
+import { native } from '../../shim/native.js';
+import type { NetmapOpened, NetmapRequest } from '../../shim/native-netmap.js';
+import type { Port, PortOptions, Prepare } from '../port.js';
+import { parsePortSpec } from '../../names/portspec.js';
+import { Region } from '../../rings/region.js';
+import { Ring } from '../../rings/ring.js';
+import type { NetmapSpec } from '../../names/netmap-name.js';
+import { withRemedy } from './netmap-errors.js';
+import { netmapRequest } from './netmap-request.js';
+
+/**
+ * Drivers with netmap support of their own: netmap(4) SUPPORTED DEVICES, and for Linux the drivers that netmap's
+ * configure knows. Any other is emulated over the interface's ordinary path.
+ */
+const NATIVE_DRIVERS: ReadonlySet<string> = new Set(
+  process.platform === 'freebsd'
+    ? [
+        'cc',
+        'cxgbe',
+        'cxl',
+        'em',
+        'igb',
+        'igc',
+        'ix',
+        'ixv',
+        'ixl',
+        'iavf',
+        'ice',
+        'lem',
+        'ptnet',
+        're',
+        'vcc',
+        'vcxl',
+        'vmx',
+        'vtnet',
+      ]
+    : [
+        'e1000',
+        'e1000e',
+        'forcedeth',
+        'i40e',
+        'ice',
+        'igb',
+        'igc',
+        'ixgbe',
+        'ixgbevf',
+        'mlx5_core',
+        'r8169',
+        'virtio_net',
+        'vmxnet3',
+      ],
+);
+
+/** The rings of one port that this descriptor has bound, in the order of netmap_if: NIC tx, host tx, NIC rx, host rx. */
+interface BoundRings {
+  tx: Ring[];
+  hostTx: Ring[];
+  rx: Ring[];
+  hostRx: Ring[];
+}
+
+function boundRings(region: Region, nifpByte: number): BoundRings {
+  const { i32 } = region;
+  const nifp = nifpByte / 4;
+  let word = nifp + IF_RING_OFS;
+  const take = (count: number): Ring[] => {
+    const rings: Ring[] = [];
+    for (let i = 0; i < count; i++, word += 2) {
+      const offset = region.i64(word);
+      // A ring that is counted but not bound to this descriptor has no offset.
+      if (offset !== 0) rings.push(new Ring(region, (nifpByte + offset) / 4));
+    }
+    return rings;
+  };
+  const tx = take(i32[nifp + IF_TX_RINGS]);
+  const hostTx = take(i32[nifp + IF_HOST_TX_RINGS]);
+  const rx = take(i32[nifp + IF_RX_RINGS]);
+  const hostRx = take(i32[nifp + IF_HOST_RX_RINGS]);
+  return { tx, hostTx, rx, hostRx };
+}
+
+/**
+ * The rings of one direction around a sync. A head or cur that breaks netmap's rules makes the kernel put the ring
+ * back, and NIOCTXSYNC still returns 0: only a head that moved without us tells.
+ */
+class Watched {
+  readonly #rings: readonly Ring[];
+  readonly #heads: Int32Array;
+  /** Times the kernel put a ring back. */
+  reinits = 0;
+
+  constructor(rings: readonly Ring[]) {
+    this.#rings = rings;
+    this.#heads = new Int32Array(rings.length);
+  }
+
+  before(): void {
+    const rings = this.#rings;
+    for (let i = 0; i < rings.length; i++) this.#heads[i] = rings[i].i32[rings[i].base + RING_HEAD];
+  }
+
+  after(): void {
+    const rings = this.#rings;
+    for (let i = 0; i < rings.length; i++) {
+      if (rings[i].i32[rings[i].base + RING_HEAD] !== this.#heads[i]) this.reinits++;
+    }
+  }
+}
+
+/** A port of the kernel's netmap. `stats()`: `reinits`, rings the kernel put back because head or cur broke its rules. */
+class NetmapPort implements Port {
+  readonly driver = 'netmap';
+  readonly name: string;
+  readonly region: Region;
+  readonly tx: readonly Ring[];
+  readonly rx: readonly Ring[];
+  readonly hostTx: readonly Ring[];
+  readonly hostRx: readonly Ring[];
+  readonly notes: readonly string[];
+  readonly fds: readonly number[];
+  readonly napNs = 0;
+  readonly hasLink: boolean;
+  readonly #handle: number;
+  readonly #ifname: string;
+  readonly #watchedTx: Watched;
+  readonly #watchedRx: Watched;
+  #promisc = -1;
+  #open = true;
+
+  constructor(spec: NetmapSpec, request: NetmapRequest, opened: NetmapOpened, options: PortOptions) {
+    this.name = spec.text;
+    this.#handle = opened.handle;
+    this.#ifname = spec.name;
+    this.fds = [opened.fd];
+    try {
+      // Ports of one memory id see the same buffers, wherever each has mapped them.
+      this.region = new Region(`netmap:${opened.memId}`, opened.buffer);
+      const bound = boundRings(this.region, opened.offset);
+      const hostOnly = spec.mode === 'host' || spec.mode === 'one-host';
+      // `IF^` is a port of its own: what it forwards are the host's rings.
+      this.tx = hostOnly ? bound.hostTx : bound.tx;
+      this.rx = hostOnly ? bound.hostRx : bound.rx;
+      this.hostTx = hostOnly ? [] : bound.hostTx;
+      this.hostRx = hostOnly ? [] : bound.hostRx;
+      this.#watchedTx = new Watched([...bound.tx, ...bound.hostTx]);
+      this.#watchedRx = new Watched([...bound.rx, ...bound.hostRx]);
+      const nic = !spec.vale && spec.pipe === undefined;
+      const monitor = spec.monitorTx || spec.monitorRx;
+      this.hasLink = nic && !hostOnly;
+      this.notes = nic ? notes(spec.name) : [];
+      // After registering, because i40e leaves promiscuous mode when it enters netmap's.
+      if (nic && !hostOnly && !monitor && options.promisc !== false) this.#promisc = promiscuous(spec);
+    } catch (error) {
+      native.netmapClose(opened.handle);
+      throw withRemedy(error, spec, request);
+    }
+  }
+
+  txsync(): void {
+    this.#watchedTx.before();
+    const errno = native.netmapTxsync(this.#handle);
+    if (errno !== 0) throw this.#failed('NIOCTXSYNC', errno);
+    this.#watchedTx.after();
+  }
+
+  rxsync(): void {
+    this.#watchedRx.before();
+    const errno = native.netmapRxsync(this.#handle);
+    if (errno !== 0) throw this.#failed('NIOCRXSYNC', errno);
+    this.#watchedRx.after();
+  }
+
+  #failed(call: string, errno: number): PortError {
+    const [code, text] = getSystemErrorMap().get(-errno) ?? [`errno ${errno}`, 'unknown error'];
+    return new PortError(
+      `${this.name}: ${call}: ${text} (${code}): the port is closed or its interface is gone`,
+      this.name,
+      {
+        code,
+      },
+    );
+  }
+
+  linkUp(): boolean {
+    if (!this.hasLink) return true;
+    try {
+      return native.netdevLink(this.#ifname, '');
+    } catch {
+      return false; // gone; the next sync says so
+    }
+  }
+
+  ended(): boolean {
+    return false;
+  }
+
+  txPending(): number {
+    let pending = 0;
+    for (const ring of this.tx) pending += Math.max(ring.numSlots - 1 - ring.space, 0);
+    return this.#open ? pending : 0;
+  }
+
+  stats(): Record<string, number> {
+    return { reinits: this.#watchedTx.reinits + this.#watchedRx.reinits };
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    // While the interface is still in netmap mode, as it was when it was set.
+    if (this.#promisc >= 0) native.netdevPromiscClose(this.#promisc);
+    native.netmapClose(this.#handle);
+  }
+}
+
+function promiscuous(spec: NetmapSpec): number {
+  try {
+    return native.netdevPromiscOpen(spec.name, '');
+  } catch (error) {
+    const { message, code = '' } = error as NodeJS.ErrnoException;
+    throw new PortError(
+      `${message}: a bridge needs promiscuous mode to see frames for others; --no-promisc goes without`,
+      spec.text,
+      { code, cause: error },
+    );
+  }
+}
+
+/** What a person should know about a NIC before frames flow. */
+function notes(ifname: string): string[] {
+  let info;
+  try {
+    info = native.netdevInfo(ifname, '');
+  } catch {
+    return []; // no network interface to the system
+  }
+  const found: string[] = [];
+  const { driver, offloads } = info;
+  if (driver !== null && !NATIVE_DRIVERS.has(driver))
+    found.push(
+      `${ifname}: its driver ${driver} is not known to support netmap, so the kernel emulates it: expect a fraction of ` +
+        'native speed, and lost frames under load',
+    );
+  const on = (['rxChecksum', 'txChecksum', 'tso', 'gso', 'gro', 'lro', 'rxVlan', 'txVlan'] as const).filter(
+    (offload) => offloads[offload] === true,
+  );
+  if (on.length > 0)
+    found.push(
+      `${ifname}: netmap does not change the interface's offloads, which alter or merge frames; on are: ${on.join(', ')} ` +
+        (process.platform === 'freebsd'
+          ? `(ifconfig ${ifname} -rxcsum -txcsum -tso -lro -vlanhwtag)`
+          : `(ethtool -K ${ifname} rx off tx off tso off gso off gro off lro off rxvlan off txvlan off)`),
+    );
+  return found;
+}
+
+/** The memory id of the port named by `@share=`. */
+function sharedMemory(spec: NetmapSpec, request: NetmapRequest): number {
+  if (spec.share === undefined) return spec.memId ?? 0;
+  const shared = parsePortSpec(
+    spec.share.startsWith('vale') ? spec.share : `netmap:${spec.share.replace(/^netmap:/, '')}`,
+  );
+  if (shared.kind !== 'netmap') return 0;
+  try {
+    return native.netmapPortInfo(shared.name, shared.memId ?? 0).memId;
+  } catch (error) {
+    throw withRemedy(error, shared, request);
+  }
+}
+
+/** Prepares a port of the kernel's netmap; it brings its own memory. */
+export const prepareNetmap: Prepare<NetmapSpec> = (spec, options) => ({
+  open() {
+    let request = netmapRequest(spec);
+    request = { ...request, memId: sharedMemory(spec, request) };
+    let opened;
+    try {
+      opened = native.netmapOpen(request);
+    } catch (error) {
+      throw withRemedy(error, spec, request);
+    }
+    return new NetmapPort(spec, request, opened, options);
+  },
+});

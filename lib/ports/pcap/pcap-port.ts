@@ -1,0 +1,188 @@
+import type { Amount } from '../../rings/amount.js';
+import { RING_TAIL } from '../../rings/abi.js';
+import { CaptureError } from '../../capture/capture-error.js';
+import { Opening } from '../../capture/open-capture.js';
+import { createCapture, type CaptureWriter } from '../../capture/writer.js';
+import { PortError } from '../../text/errors.js';
+import type { Memory } from '../../rings/memory.js';
+import type { Port, Prepare } from '../port.js';
+import type { PcapSpec } from '../../names/portspec.js';
+import type { Region } from '../../rings/region.js';
+import type { Ring } from '../../rings/ring.js';
+import { CaptureRx } from './pcap-rx.js';
+import { Stamps } from './pcap-stamps.js';
+import { CaptureTx } from './pcap-tx.js';
+
+/** A frame takes at most 64 slots, so that many large ones fit; a ring's buffers are 2 MiB. */
+const SLOTS = 1024;
+const BUF_SIZE = 2048;
+/** How long to sleep where a FIFO has brought nothing, or has no room. */
+const NAP_NS = 1_000_000;
+
+/**
+ * `pcap:IN`, `pcap:@out=OUT`, `pcap:IN@out=OUT`: the rx ring brings the frames of one capture file, the tx ring's go
+ * to another. A file that is not there has no ring: what only reads takes no frames, what only writes brings none.
+ * Files may be FIFOs, which are never waited for: one that is read need not have a writer yet, and one that is written
+ * counts as a link that is up once somebody reads it.
+ *
+ * Slots hold no FCS, so one that the capture kept is left out. A frame of a capture keeps its time where it is written
+ * by a port of the same memory that only captures share (see pcap-stamps.ts); any other has the time of writing.
+ *
+ * @throws PortError when the file to read cannot be opened or is no Ethernet capture
+ */
+export const preparePcap: Prepare<PcapSpec> = (spec) => {
+  const { read, write } = spec;
+  // Before any port creates its file: that it is one of those being read is noticed only while they are open.
+  const opening = read === undefined ? undefined : asPort(spec.text, () => openChecked(read));
+  return {
+    needs: {
+      plan: { tx: write === undefined ? [] : [SLOTS], rx: read === undefined ? [] : [SLOTS] },
+      bufSize: BUF_SIZE,
+    },
+    open(memory) {
+      if (memory === undefined) throw new TypeError(`${spec.text}: opened without the memory it needs`);
+      const writer = write === undefined ? undefined : asPort(spec.text, () => createCapture(write));
+      return new PcapPort(spec.text, memory, opening, writer);
+    },
+    abandon: () => opening?.close(),
+  };
+};
+
+/** A file that cannot be bridged is refused at once. */
+function openChecked(path: string): Opening {
+  const opening = new Opening(path);
+  opening.reader();
+  return opening;
+}
+
+/** Runs `action`; a capture that fails is a port that fails. */
+function asPort<T>(name: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof CaptureError) throw new PortError(error.message, name, { cause: error });
+    throw error;
+  }
+}
+
+class PcapPort implements Port {
+  readonly driver = 'pcap';
+  readonly region: Region;
+  readonly tx: readonly Ring[];
+  readonly rx: readonly Ring[];
+  readonly hostTx = [];
+  readonly hostRx = [];
+  readonly fds = [];
+  readonly napNs = NAP_NS;
+  readonly hasLink: boolean;
+  readonly #from: CaptureRx | undefined;
+  readonly #to: CaptureTx | undefined;
+  readonly #memory: Memory;
+  readonly #stamps: Stamps;
+  #open = true;
+
+  constructor(
+    readonly name: string,
+    memory: Memory,
+    opening: Opening | undefined,
+    writer: CaptureWriter | undefined,
+  ) {
+    const rings = memory.carve({ tx: writer ? [SLOTS] : [], rx: opening ? [SLOTS] : [] });
+    const stamps = (this.#stamps = Stamps.of(memory));
+    stamps.join(opening !== undefined, writer);
+    this.#memory = memory;
+    this.region = memory.region;
+    this.tx = rings.tx;
+    this.rx = rings.rx;
+    this.#from = opening && new CaptureRx(opening, rings.rx[0], stamps);
+    this.#to = writer && new CaptureTx(writer, rings.tx[0], stamps);
+    this.hasLink = writer?.isFifo ?? false;
+  }
+
+  get notes(): readonly string[] {
+    const notes: string[] = [];
+    if (this.#from) {
+      const { opening, reader } = this.#from;
+      notes.push(`reads ${opening.path}: ${reader?.format ?? 'a FIFO; frames flow once something is written to it'}`);
+    }
+    if (this.#to) {
+      const { isFifo, path, resolution } = this.#to.writer;
+      const unit = !this.#stamps.settled ? 'ns or µs as what is read' : resolution === 'ns' ? 'ns' : 'µs';
+      const fifo = isFifo ? '; a FIFO, whose link is up once somebody reads it' : '';
+      notes.push(`writes ${path}: pcap, little-endian, ${unit}${fifo}`);
+    }
+    return notes;
+  }
+
+  txsync(): void {
+    if (this.#open && this.#to) asPort(this.name, () => this.#to?.sync());
+  }
+
+  rxsync(): void {
+    if (this.#open && this.#from) asPort(this.name, () => this.#from?.sync());
+  }
+
+  linkUp(): boolean {
+    return !this.hasLink || (this.#to?.writer.connected ?? true);
+  }
+
+  ended(): boolean {
+    return this.#from?.ended ?? true;
+  }
+
+  problem(): string | undefined {
+    return this.#from?.reader?.problem;
+  }
+
+  txPending(): number {
+    return this.#open && this.#to ? this.#to.pending : 0;
+  }
+
+  refused(): Amount {
+    return this.#to?.refused ?? { frames: 0, bytes: 0 };
+  }
+
+  unsent(): Amount {
+    return this.#to?.unsent ?? { frames: 0, bytes: 0 };
+  }
+
+  /**
+   * Of the file read: `framesRead` (put into the rx ring), and the frames left out: `shortCaptured` (the capture holds
+   * only their beginning), `tooLong` (more than 64 slots), `empty` (no bytes); `badBuffers`: rx slots that came back
+   * with a buffer outside the memory. Of the file written: `framesWritten`, and the frames left out: `unwritten` (the
+   * file could not be written), `txCorrupt` (a slot named bytes outside the memory), `txTooLong` (more than 64 slots);
+   * `clampedTimes`: written with another time because pcap holds 1970 to 2106 only. `reinits`: rings put back because
+   * the user's head or cur was outside.
+   */
+  stats(): Record<string, number> {
+    const stats: Record<string, number> = {};
+    const from = this.#from;
+    const to = this.#to;
+    if (from) {
+      stats['framesRead'] = from.frames;
+      stats['shortCaptured'] = from.shortCaptured;
+      stats['tooLong'] = from.tooLong;
+      stats['empty'] = from.empty;
+      stats['badBuffers'] = from.badBuffers;
+    }
+    if (to) {
+      stats['framesWritten'] = to.writer.frames - to.writer.lost.frames - to.writer.buffered.frames;
+      stats['unwritten'] = to.writer.lost.frames;
+      stats['txCorrupt'] = to.corrupt;
+      stats['txTooLong'] = to.tooLong;
+      stats['clampedTimes'] = to.writer.clampedTimes;
+    }
+    stats['reinits'] = (from?.kring.reinits ?? 0) + (to?.kring.reinits ?? 0);
+    return stats;
+  }
+
+  /** Throws PortError if what had not been flushed cannot be written; everything is let go all the same. */
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    for (const ring of [...this.tx, ...this.rx]) ring.i32[ring.base + RING_TAIL] = ring.head;
+    this.#from?.opening.close();
+    this.#memory.release();
+    asPort(this.name, () => this.#to?.writer.close());
+  }
+}

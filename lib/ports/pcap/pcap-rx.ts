@@ -1,0 +1,124 @@
+import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../../rings/abi.js';
+import { copyBytes } from '../../capture/copy-bytes.js';
+import type { Opening } from '../../capture/open-capture.js';
+import type { CaptureReader } from '../../capture/reader.js';
+import { Kring } from '../../rings/kring.js';
+import type { Ring } from '../../rings/ring.js';
+import { FCS_BYTES } from '../../text/units.js';
+import type { Stamps } from './pcap-stamps.js';
+
+/** Fills an rx ring with the frames of a capture. */
+export class CaptureRx {
+  /** Frames put into the ring. */
+  frames = 0;
+  /** Frames left out because the capture holds only their beginning. */
+  shortCaptured = 0;
+  /** Frames left out because they need more than 64 slots. */
+  tooLong = 0;
+  /** Frames left out because they have no bytes. */
+  empty = 0;
+  /** Slots passed over because they came back with a buffer outside the memory. */
+  badBuffers = 0;
+  readonly kring: Kring;
+  /** Bytes of the frame that has been read and waits for room in the ring; 0: none. */
+  #waiting = 0;
+
+  /** The capture, once its header has come. */
+  reader: CaptureReader | undefined;
+
+  constructor(
+    readonly opening: Opening,
+    readonly ring: Ring,
+    readonly stamps: Stamps,
+  ) {
+    this.kring = new Kring(ring);
+    if (opening.known !== undefined) this.#open();
+  }
+
+  /** Whether the last frame is in the ring. */
+  get ended(): boolean {
+    return this.reader?.ended === true && this.#waiting === 0;
+  }
+
+  #open(): CaptureReader | undefined {
+    if (this.reader !== undefined) return this.reader;
+    this.reader = this.opening.reader();
+    if (this.reader !== undefined) this.stamps.read(this.reader);
+    return this.reader;
+  }
+
+  /** Throws CaptureError when what a FIFO brings is no capture that can be bridged. */
+  sync(): void {
+    const { kring, ring } = this;
+    const head = kring.begin();
+    kring.hwcur = head;
+    const reader = this.#open();
+    if (reader === undefined) return;
+    let tail = kring.hwtail;
+    let room = head - tail - 1;
+    if (room < 0) room += ring.numSlots;
+    // A ring's worth of frames at most, put in or left out: a sync does not last.
+    for (let k = 0; k < ring.numSlots; k++) {
+      if (this.#waiting === 0) {
+        if (!reader.next()) break;
+        this.#waiting = this.#judge(reader);
+        if (this.#waiting === 0) continue;
+      }
+      const used = this.#put(reader, tail, room);
+      if (used === 0) break;
+      tail = ring.after(tail, used);
+      room -= used;
+      this.#waiting = 0;
+      this.frames++;
+    }
+    kring.publish(tail);
+  }
+
+  /** Bytes the frame just read takes in the ring; 0 and counted where it cannot be delivered as it was on the wire. */
+  #judge(reader: CaptureReader): number {
+    // A slot has none. Whatever length is stated: Ethernet has one FCS, and early drafts of pcapng gave it in bits.
+    const fcs = reader.fcsLength > 0 ? FCS_BYTES : 0;
+    const whole = reader.origLen - fcs;
+    if (reader.capLen < whole) {
+      this.shortCaptured++;
+      return 0;
+    }
+    const length = fcs > 0 ? Math.min(reader.capLen, whole) : reader.capLen;
+    if (length > MAX_FRAME_SLOTS * this.ring.bufSize) {
+      this.tooLong++;
+      return 0;
+    }
+    if (length > 0) return length;
+    this.empty++;
+    return 0;
+  }
+
+  /** Puts the frame that waits into the slots from `tail` on. Returns how many it took, 0 where `room` does not suffice. */
+  #put(reader: CaptureReader, tail: number, room: number): number {
+    const { ring, stamps } = this;
+    let left = this.#waiting;
+    if (Math.ceil(left / ring.bufSize) > room) return 0;
+    let from = reader.offset;
+    let used = 0;
+    for (let i = tail; left > 0; i = ring.after(i)) {
+      if (used === room) return 0;
+      used++;
+      const buffer = ring.bufIdx(i);
+      if (buffer < FIRST_BUFFER || buffer >= ring.bufLimit) {
+        // A slot without bytes: whoever reads the ring passes over it.
+        ring.setLenFlags(i, 0, MOREFRAG);
+        this.badBuffers++;
+        continue;
+      }
+      if (left === this.#waiting) stamps.set(buffer, reader.tsSec, reader.tsNsec);
+      else stamps.clear(buffer);
+      const piece = Math.min(left, ring.bufSize);
+      left -= piece;
+      ring.i32[ring.slotWord(i) + SLOT_PTR] = 0;
+      ring.setLenFlags(i, piece, left > 0 ? MOREFRAG : 0);
+      copyBytes(reader.data, from, ring.u8, ring.dataStart(i), piece);
+      from += piece;
+    }
+    return used;
+  }
+}

@@ -1,0 +1,44 @@
+import type { XdpSpec } from '../../names/portspec.js';
+import type { XdpGate } from './xdp-gate.js';
+import type { NetdevInfo } from '../../shim/native-netdev.js';
+import type { XdpSocket } from './xdp-socket.js';
+
+/** What a person should know about an AF_XDP port before frames flow: what is in use, and what to set. */
+export function xdpNotes(
+  spec: XdpSpec,
+  info: NetdevInfo,
+  queues: readonly number[],
+  socket: XdpSocket,
+  { mode, queues: served }: XdpGate,
+): string[] {
+  const { ifname, netns } = spec;
+  const command = `${netns === undefined ? '' : `ip netns exec ${netns} `}ethtool -K ${ifname}`;
+  const span = queues.length === 1 ? `queue ${queues[0]}` : `queues ${queues[0]} to ${queues.at(-1)!}`;
+  const notes = [
+    `${ifname} (${info.driver ?? 'unknown driver'}): ${mode} XDP, ${socket.zeroCopy ? 'zero-copy' : 'copied by the kernel'}, ` +
+      `${span}${socket.multiBuffer ? ', frames of several buffers' : ''}${socket.busyPoll ? ', busy polling' : ''}`,
+  ];
+  if (spec.busyPoll > 0 && !socket.busyPoll)
+    notes.push(`${ifname}: busy polling needs Linux 5.11; interrupts are used`);
+  if (socket.busyPoll)
+    notes.push(
+      `${ifname}: busy polling keeps interrupts off only after: echo 2 > /sys/class/net/${ifname}/napi_defer_hard_irqs; ` +
+        `echo 200000 > /sys/class/net/${ifname}/gro_flush_timeout`,
+    );
+  if (served < (info.rxQueues ?? 1))
+    notes.push(`${ifname}: frames that arrive on its other queues go to the host, not through this port`);
+  if (!info.flags.up) notes.push(`${ifname} is down; frames flow once it is up`);
+  if (info.driver === 'veth')
+    notes.push(
+      `${ifname} is a veth: its peer sends frames with unfinished checksums unless its offload is off; on the other ` +
+        `side run: ethtool -K PEER tx off txvlan off${mode === 'generic' ? ' tso off gso off' : ''}`,
+    );
+  const settings: [boolean | null, string, string][] = [
+    [info.offloads.lro, 'lro', 'joins received frames into ones too long to send'],
+    [info.offloads.rxVlan, 'rxvlan', 'takes VLAN tags off received frames, and they are lost'],
+  ];
+  for (const [on, setting, what] of settings)
+    // veth names the feature but leaves the tag in the frame that XDP sees.
+    if (on === true && info.driver !== 'veth') notes.push(`${ifname} ${what}: ${command} ${setting} off`);
+  return notes;
+}

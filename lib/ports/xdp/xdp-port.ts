@@ -1,0 +1,281 @@
+import { sumOf, type Amount } from '../../rings/amount.js';
+import { RING_TAIL } from '../../rings/abi.js';
+import { PortError } from '../../text/errors.js';
+import { Kring } from '../../rings/kring.js';
+import type { Memory, RingPlan } from '../../rings/memory.js';
+import { native } from '../../shim/native.js';
+import type { Port, PortOptions, Prepared } from '../port.js';
+import type { XdpSpec } from '../../names/portspec.js';
+import type { Region } from '../../rings/region.js';
+import type { Ring } from '../../rings/ring.js';
+import { withRemedy, type XdpContext } from './xdp-errors.js';
+import type { NetdevInfo } from '../../shim/native-netdev.js';
+import { XdpGate, type SharedGate } from './xdp-gate.js';
+import { xdpNotes } from './xdp-notes.js';
+import { XdpQueue } from './xdp-queue.js';
+import { openSocket, type XdpSocket } from './xdp-socket.js';
+
+/** XDP_PACKET_HEADROOM of linux/bpf.h: received data starts this far into its buffer. */
+const HEADROOM = 256;
+/** Bytes beside the MTU that a frame may have: Ethernet header and two VLAN tags. */
+const L2_BYTES = 14 + 2 * 4;
+
+/** What a socket answers whose interface is gone; one that is only down says ENETDOWN. */
+const ENXIO = 6;
+
+/** What is known about a port before there is memory for it. */
+interface XdpPlan {
+  spec: XdpSpec;
+  netns: string;
+  info: NetdevInfo;
+  queues: readonly number[];
+  rings: RingPlan;
+  /** The MTU needs frames of several buffers. */
+  multiBuffer: boolean;
+  promisc: boolean;
+  gate: SharedGate | undefined;
+}
+
+/** @throws PortError when the interface is not there or lacks a queue that was asked for */
+function planXdp(spec: XdpSpec, options: PortOptions): XdpPlan {
+  const netns = spec.netns ?? '';
+  let info: NetdevInfo;
+  try {
+    info = native.netdevInfo(spec.ifname, netns);
+  } catch (error) {
+    throw withRemedy(error, { port: spec.text, ifname: spec.ifname, netns });
+  }
+  const queues = chooseQueues(spec, info);
+  const slots = queues.map(() => spec.slots);
+  return {
+    spec,
+    netns,
+    info,
+    queues,
+    // One buffer more for every entry of the fill rings, which are kept full.
+    rings: { tx: slots, rx: slots, extraBuffers: queues.length * spec.slots },
+    multiBuffer: info.mtu + L2_BYTES > spec.frame - HEADROOM,
+    promisc: options.promisc ?? true,
+    gate: options.gate,
+  };
+}
+
+/**
+ * Prepares a Linux interface behind AF_XDP sockets, one for each queue.
+ * @throws PortError when the interface is not there or lacks a queue that was asked for
+ */
+export function prepareXdp(spec: XdpSpec, options: PortOptions): Prepared {
+  const plan = planXdp(spec, options);
+  return {
+    needs: { plan: plan.rings, bufSize: spec.frame, offsetMask: spec.frame - 1 },
+    open: (memory) => new XdpPort(plan, memory!),
+  };
+}
+
+/**
+ * What threads need that each open some of an interface's queues: which there are, and the gate, to be closed after them.
+ * @throws PortError when the interface is not there, lacks a queue that was asked for, or has a program already
+ */
+export function openQueues(spec: XdpSpec, options: PortOptions): { queues: readonly number[]; gate: XdpGate } {
+  const plan = planXdp(spec, options);
+  try {
+    return { queues: plan.queues, gate: openGate(plan) };
+  } catch (error) {
+    throw withRemedy(error, contextOf(plan));
+  }
+}
+
+function openGate({ spec, info, queues, multiBuffer, promisc, gate }: XdpPlan): XdpGate {
+  return new XdpGate(spec, { ifindex: info.index, queues, frags: multiBuffer, promisc }, gate);
+}
+
+function contextOf({ spec, netns, info, multiBuffer }: XdpPlan): XdpContext {
+  return { port: spec.text, ifname: spec.ifname, netns, mtu: info.mtu, multiBuffer };
+}
+
+/** A socket takes a queue both ways, so only those that exist both ways can be opened. */
+function chooseQueues(spec: XdpSpec, info: NetdevInfo): number[] {
+  const rx = info.rxQueues ?? 1;
+  const tx = info.txQueues ?? rx;
+  const { first, last } = spec.queues === 'all' ? { first: 0, last: rx - 1 } : spec.queues;
+  if (last >= Math.min(rx, tx)) {
+    const remedy =
+      last < rx
+        ? `make them equal with ethtool -L, or choose @queue=0:${tx - 1} and lose what arrives on the others`
+        : `queues are counted from 0, see: ethtool -l ${spec.ifname}`;
+    throw new PortError(
+      `${spec.text}: cannot open queue ${last}: ${spec.ifname} has ${rx} rx and ${tx} tx queues; ${remedy}`,
+      spec.text,
+    );
+  }
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}
+
+/** A Linux interface: one AF_XDP socket, one rx and one tx ring for each of its queues. */
+export class XdpPort implements Port {
+  readonly driver = 'xdp';
+  readonly name: string;
+  readonly region: Region;
+  readonly tx: readonly Ring[];
+  readonly rx: readonly Ring[];
+  readonly hostTx: readonly Ring[] = [];
+  readonly hostRx: readonly Ring[] = [];
+  readonly notes: readonly string[];
+  readonly napNs = 0;
+  readonly hasLink = true;
+  readonly queues: XdpQueue[] = [];
+  readonly #sockets: XdpSocket[] = [];
+  readonly #ifname: string;
+  readonly #netns: string;
+  #gate: XdpGate | undefined;
+  #closed = false;
+
+  /** @throws PortError with the cause and the remedy */
+  constructor(
+    plan: XdpPlan,
+    readonly memory: Memory,
+  ) {
+    this.name = plan.spec.text;
+    this.#ifname = plan.spec.ifname;
+    this.#netns = plan.netns;
+    this.region = memory.region;
+    const { tx, rx, extra } = memory.carve(plan.rings);
+    this.tx = tx;
+    this.rx = rx;
+    try {
+      this.notes = this.#open(plan, extra);
+    } catch (error) {
+      this.close();
+      throw withRemedy(error, {
+        ...contextOf(plan),
+        queue: plan.queues[this.queues.length] ?? 0,
+        bytes: memory.bufCount * memory.bufSize,
+      });
+    }
+  }
+
+  #open(plan: XdpPlan, extra: Int32Array): string[] {
+    const { spec, netns, queues, info } = plan;
+    native.raiseMemlock();
+    for (const [i, queue] of queues.entries()) {
+      const socket = openSocket(
+        {
+          port: spec.text,
+          netns,
+          ifindex: info.index,
+          queue,
+          copy: spec.copy,
+          multiBuffer: plan.multiBuffer,
+          entries: spec.slots,
+          busyPoll: spec.busyPoll,
+        },
+        this.memory,
+        this.#sockets[0],
+      );
+      this.#sockets.push(socket);
+      const spare = extra.subarray(i * spec.slots, (i + 1) * spec.slots);
+      this.queues.push(new XdpQueue(new Kring(this.rx[i]), new Kring(this.tx[i]), socket, spare));
+    }
+    this.#gate = openGate(plan);
+    for (const [i, queue] of queues.entries()) this.#gate.enter(queue, this.#sockets[i].handle);
+    return xdpNotes(spec, info, queues, this.#sockets[0], this.#gate);
+  }
+
+  /**
+   * While the interface is down frames wait here and leave when it is up again.
+   * @throws PortError when the interface is gone and there is something to send; linkUp() finds out without
+   */
+  txsync(): void {
+    if (this.#closed) return;
+    for (const queue of this.queues) {
+      queue.txsync();
+      if (queue.error === ENXIO) throw this.#gone();
+    }
+  }
+
+  rxsync(): void {
+    if (this.#closed) return;
+    for (const queue of this.queues) queue.rxsync();
+  }
+
+  #gone(): PortError {
+    return new PortError(
+      `${this.name}: the interface ${this.#ifname} is gone: it was deleted, renamed, or moved to another network namespace`,
+      this.name,
+      { code: 'ENODEV' },
+    );
+  }
+
+  get fds(): readonly number[] {
+    return this.#sockets.map((socket) => socket.fd);
+  }
+
+  /** @throws PortError when the interface is gone */
+  linkUp(): boolean {
+    try {
+      return native.netdevLink(this.#ifname, this.#netns);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENODEV' || code === 'ENOENT') throw this.#gone();
+      throw error;
+    }
+  }
+
+  ended(): boolean {
+    return false;
+  }
+
+  txPending(): number {
+    return this.queues.reduce((sum, queue) => sum + queue.inFlight, 0);
+  }
+
+  refused(): Amount {
+    return sumOf(this.queues.map((queue) => queue.refused));
+  }
+
+  unsent(): Amount {
+    return sumOf(this.queues.map((queue) => queue.unsent()));
+  }
+
+  /**
+   * Sums over the queues. The kernel's (XDP_STATISTICS, descriptors): `rx_dropped` (too long, or no buffer),
+   * `rx_invalid_descs`, `tx_invalid_descs`, `rx_ring_full`, `rx_fill_ring_empty_descs`, `tx_ring_empty_descs`.
+   * Our own: `tx_refused` frames that no socket could send, `corrupt` descriptors that named no buffer,
+   * `wakeups` calls made to wake the kernel, `reinits` rings put back because the user broke netmap's rules.
+   */
+  stats(): Record<string, number> {
+    const names = [
+      'rx_dropped',
+      'rx_invalid_descs',
+      'tx_invalid_descs',
+      'rx_ring_full',
+      'rx_fill_ring_empty_descs',
+      'tx_ring_empty_descs',
+    ];
+    const sum: Record<string, number> = {};
+    const add = (name: string, value: number) => {
+      sum[name] = (sum[name] ?? 0) + value;
+    };
+    const kernel = new Float64Array(names.length);
+    for (const [i, queue] of this.queues.entries()) {
+      native.xdpStatistics(this.#sockets[i].handle, kernel);
+      for (const [k, name] of names.entries()) add(name, kernel[k]);
+      queue.reclaim(kernel[names.indexOf('tx_invalid_descs')]);
+      add('tx_refused', queue.refused.frames);
+      add('corrupt', queue.corrupt);
+      add('wakeups', queue.wakeups);
+      add('reinits', queue.rx.reinits + queue.tx.reinits);
+    }
+    return sum;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    // The memory may live on, with the other port of a bridge.
+    for (const ring of [...this.tx, ...this.rx]) ring.i32[ring.base + RING_TAIL] = ring.head;
+    this.#gate?.close();
+    for (const socket of this.#sockets) socket.close();
+    this.memory.release();
+  }
+}
