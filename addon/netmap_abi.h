@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
   int64_t buffers_offset; // of buffer 0, from this ring
   uint32_t slots, buffer_bytes;
-  uint16_t id, direction; // 0 tx, 1 rx
+  uint16_t id, direction; // 1 tx, 0 rx
   uint32_t head, cur, tail, flags;
   uint32_t padding;
   int64_t seconds, microseconds;

@@ -27,8 +27,10 @@ export const FIRST_BUFFER = 2;
 export const RING_BUF_OFS = 0;
 export const RING_NUM_SLOTS = 2;
 export const RING_BUF_SIZE = 3;
-/** ringid (low half) and dir (high half: 0 tx, 1 rx). */
+/** ringid (low half) and dir (high half: 1 tx, 0 rx; what kernels write, though netmap.h says the reverse). */
 export const RING_ID_DIR = 4;
+export const DIR_TX = 1;
+export const DIR_RX = 0;
 export const RING_HEAD = 5;
 export const RING_CUR = 6;
 export const RING_TAIL = 7;

@@ -1,5 +1,7 @@
 import { constants } from 'node:buffer';
 import {
+  DIR_RX,
+  DIR_TX,
   IF_BUFS_HEAD,
   IF_FLAGS,
   IF_HOST_RX_RINGS,
@@ -123,8 +125,8 @@ export class Carver {
         ofs += 2;
         return this.#ring(numSlots, id, dir);
       });
-    const tx = rings(plan.tx, 0);
-    const rx = rings(plan.rx, 1);
+    const tx = rings(plan.tx, DIR_TX);
+    const rx = rings(plan.rx, DIR_RX);
     const extra = Int32Array.from({ length: plan.extraBuffers ?? 0 }, () => this.#takeBuffer());
     return { tx, rx, extra };
   }
@@ -141,7 +143,7 @@ export class Carver {
     i32[base + RING_ID_DIR] = (dir << 16) | id;
     i32[base + RING_OFFSET_MASK] = this.offsetMask;
     // A fresh tx ring is the user's but for one slot; a fresh rx ring is empty.
-    i32[base + RING_TAIL] = dir === 0 ? numSlots - 1 : 0;
+    i32[base + RING_TAIL] = dir === DIR_TX ? numSlots - 1 : 0;
     for (let i = 0; i < numSlots; i++) i32[base + RING_SLOTS + i * SLOT_WORDS + SLOT_BUF_IDX] = this.#takeBuffer();
     return new Ring(this.region, base);
   }

@@ -1,4 +1,5 @@
 import {
+  DIR_TX,
   FIRST_BUFFER,
   LEN_MASK,
   RING_BUF_OFS,
@@ -59,7 +60,7 @@ export class Ring {
     this.bufBase = base * 4 + region.i64(base + RING_BUF_OFS);
     this.bufLimit = Math.floor((region.u8.length - this.bufBase) / this.bufSize);
     this.id = (i32[base + RING_ID_DIR] ?? 0) & 0xffff;
-    this.direction = (i32[base + RING_ID_DIR] ?? 0) >>> 16 === 0 ? 'tx' : 'rx';
+    this.direction = (i32[base + RING_ID_DIR] ?? 0) >>> 16 === DIR_TX ? 'tx' : 'rx';
     this.offsetMask = i32[base + RING_OFFSET_MASK] ?? 0;
     const inside =
       base >= 0 &&

@@ -196,7 +196,7 @@ static int ring_new(port *p, kring *k, bool tx, uint32_t id, uint32_t slots) {
   put(ring, 8, 4, slots);
   put(ring, 12, 4, BUFFER_BYTES);
   put(ring, 16, 2, id);
-  put(ring, 18, 2, tx ? 0 : 1);
+  put(ring, 18, 2, tx ? 1 : 0);
   put(ring, 28, 4, k->hwtail);
   for (uint32_t i = 0; i < slots; i++) {
     const uint32_t buffer = buffer_new(r);

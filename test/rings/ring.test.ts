@@ -289,23 +289,23 @@ describe('memory', () => {
             );
             let end = previousEnd + 56 + 8 * rings.length;
             rings.forEach((ring, k) => {
-              const dir = k < wanted.tx.length ? 0 : 1;
+              const dir = k < wanted.tx.length ? 1 : 0; // 1 tx, as kernels write it
               assert.ok(ring.at >= end, 'rings do not overlap');
               assert.equal(ring.at % 64, 0, 'a ring starts on a cache line');
               end = ring.at + 256 + 16 * ring.numSlots;
               assert.equal(ring.buffers, bufBase);
               assert.equal(ring.bufSize, bufSize);
-              assert.deepEqual([ring.dir, ring.id], [dir, dir === 0 ? k : k - wanted.tx.length]);
-              assert.deepEqual([ring.head, ring.cur, ring.tail], [0, 0, dir === 0 ? ring.numSlots - 1 : 0]);
+              assert.deepEqual([ring.dir, ring.id], [dir, dir === 1 ? k : k - wanted.tx.length]);
+              assert.deepEqual([ring.head, ring.cur, ring.tail], [0, 0, dir === 1 ? ring.numSlots - 1 : 0]);
               assert.equal(ring.offsetMask, BigInt(plan.offsetMask ?? 0));
               for (const idx of ring.slots) owners[idx]++;
               const view = views[k];
               assert.deepEqual(
                 [view.base * 4, view.numSlots, view.bufSize, view.bufBase, view.id, view.direction],
-                [ring.at, ring.numSlots, bufSize, bufBase, ring.id, dir === 0 ? 'tx' : 'rx'],
+                [ring.at, ring.numSlots, bufSize, bufBase, ring.id, dir === 1 ? 'tx' : 'rx'],
               );
               assert.equal(view.bufLimit, bufCount);
-              assert.equal(view.space, dir === 0 ? ring.numSlots - 1 : 0);
+              assert.equal(view.space, dir === 1 ? ring.numSlots - 1 : 0);
             });
             assert.ok(end <= bufBase);
             previousEnd = Math.ceil(end / 64) * 64;

@@ -6,7 +6,7 @@ import { FIRST_BUFFER } from '../../rings/abi.js';
 import { bufferCount, ringBytes, type RingPlan } from '../../rings/memory.js';
 
 export const MAGIC = 0x65706970;
-export const VERSION = 1;
+export const VERSION = 2;
 /** netmap's usual buffer, in bytes. */
 export const BUF_SIZE = 2048;
 
