@@ -10,26 +10,13 @@ import type { Port } from '../ports/port.js';
 import { portInfo, type PortInfo } from '../ports/port-info.js';
 import { Failed, pin, serve, statsLeft, waitForLinks } from '../threads/serve.js';
 import type { ThreadMessage } from '../threads/thread.js';
-import type { WaitMode } from './wait.js';
+import type { BridgeSettings } from './settings.js';
 
 /** What the main thread asks for; plain data. */
-export interface WorkerJob {
+export interface WorkerJob extends BridgeSettings {
   shared: SharedArrayBuffer;
   /** Two port names; or one, or the same twice: that port and its host stack. */
   names: readonly string[];
-  /** With one port: send what it receives back out of it, instead of bridging it to its host stack. */
-  loop: boolean;
-  burst: number;
-  copy: boolean;
-  oneWay: boolean;
-  promisc: boolean;
-  /** Seconds to wait for the links; undefined: 4 for ports with a link. */
-  linkWait: number | undefined;
-  wait: WaitMode;
-  frames: number;
-  seconds: number;
-  /** CPU to run on; -1: any. */
-  cpu: number;
 }
 
 /** A direction in which frames can flow. */

@@ -24,6 +24,13 @@ import {
   shareText,
   sizeMixText,
   timeText,
+  within,
+  parseSeconds,
+  parsePace,
+  parseMilliseconds,
+  parseDuration,
+  isWithin,
+  BURST,
 } from '../../lib/text/units.js';
 
 /** Runs `parse` on each text of the table and compares exactly. */
@@ -117,17 +124,44 @@ describe('parsers', () => {
       ['1e10', 10_000_000_000],
       ['1T', 1_000_000_000_000],
       ['9600', 9600],
+      ['.5G', 500_000_000],
       ['max', Infinity],
     ]);
     const remedy = "write bits per second with k, M, G or T, for example 10G, or 'max'";
     refuses(parseRate, [
       ['10Q', 2, `rate '10Q' has the unknown unit 'Q'; ${remedy}`],
-      ['10 G', 2, `rate '10 G' has the unknown unit ' G'; ${remedy}`],
+      ['10  G', 3, `rate '10  G' has the unknown unit ' G'; ${remedy}`],
+      ['10GB/s', 2, `rate '10GB/s' has the unknown unit 'GB/s'; ${remedy}`],
       ['0', 0, `rate '0' is below 1; ${remedy}`],
       ['Max', 0, `rate 'Max' does not begin with a digit; ${remedy}`],
       ['1e999', 0, `rate '1e999' is too large; ${remedy}`],
       ['10Gpps', 2, `rate '10Gpps' has the unknown unit 'Gpps'; ${remedy}`],
     ]);
+  });
+
+  it('read a bit rate in every spelling that a person would try', () => {
+    const spellings = ['10g', '10 G', '10Gb', '10gb', '10Gbit', '10gbps', '10Gbps', '10Gb/s', '10 Gbit/s', '10gbit/s'];
+    for (const text of [...spellings, '10GBit/s', '10Gbits/s', '10 Gbit/sec', '10000Mbps', '10000mbit/s', '10e9bps'])
+      assert.equal(parseRate(text), 1e10, text);
+  });
+
+  it('read how fast to send: frames, or bits on the wire where the unit says so', () => {
+    // 10^10 / (8 × (64 + 20)), as in RFC 2544's tables: 14,880,952.38
+    for (const text of ['10gbps', '10Gb/s', '10 Gbit/s', '10000Mbps', '10Gb'])
+      assert.equal(Math.floor(parsePace(text, 64)), 14_880_952, text);
+    for (const text of ['14.88M', '14.88m', '14.88 Mpps', '14880kpps', '14880000', '14.88Mp/s', '14.88Mpackets/s'])
+      assert.equal(parsePace(text, 64), 14_880_000, text);
+    assert.equal(parsePace('max', 64), Infinity);
+    assert.equal(parsePace('10Gpps', 64), 1e10);
+    const remedy = "write frames per second, for example 14.88M, bits per second, for example 10Gbps, or 'max'";
+    refuses(
+      (text) => parsePace(text, 64),
+      [
+        ['10G', 0, "frame rate '10G' is more frames than a link carries; write 10Gbps for bits per second"],
+        ['10GBps', 2, `rate '10GBps' has the unknown unit 'GBps'; ${remedy}`],
+        ['10furlongs', 2, `frame rate '10furlongs' has the unknown unit 'furlongs'; ${remedy}`],
+      ],
+    );
   });
 
   it('read frame rates exactly', () => {
@@ -154,16 +188,55 @@ describe('parsers', () => {
       ['1.5ms', 1_500_000],
       ['1.1us', 1100],
       ['2s', 2_000_000_000],
+      ['.5ms', 500_000],
+      ['1m', 60_000_000_000],
+      ['0.1min', 6_000_000_000],
+      ['1h', 3_600_000_000_000],
       ['0', 0],
       ['0s', 0],
     ]);
-    const remedy = 'write a number with ns, us, ms or s, for example 124us';
+    const remedy = 'write a number with ns, us, ms, s, m or h, for example 124us';
     refuses(parseTime, [
       ['124', 3, `time '124' has no unit; ${remedy}`],
       ['1.5ns', 0, `time '1.5ns' is not a whole number of nanoseconds; ${remedy}`],
-      ['1h', 1, `time '1h' has the unknown unit 'h'; ${remedy}`],
+      ['1d', 1, `time '1d' has the unknown unit 'd'; ${remedy}`],
+      ['.', 0, `time '.' does not begin with a digit; ${remedy}`],
       ['9007200s', 0, `time '9007200s' is out of range; ${remedy}`],
     ]);
+  });
+
+  it('read seconds and milliseconds where a bare number is one', () => {
+    for (const parse of [parseSeconds, parseDuration])
+      reads(parse, [
+        ['10', 10],
+        ['.5', 0.5],
+        ['500ms', 0.5],
+        ['1 m', 60],
+        ['1.5h', 5400],
+      ]);
+    assert.equal(parseSeconds('0'), 0);
+    reads(parseMilliseconds, [
+      ['0', 0],
+      ['250', 0.25],
+      ['1s', 1],
+    ]);
+    const remedy = 'write seconds, or a number with ns, us, ms, s, m or h, for example 10, 0.5, 500ms or 1m';
+    refuses(parseDuration, [
+      ['0', 0, `time '0' is not above 0; ${remedy}`],
+      ['-1', 0, `time '-1' does not begin with a digit; ${remedy}`],
+    ]);
+  });
+
+  it('hold numbers to a range', () => {
+    assert.equal(within(BURST)('65536'), 65_536);
+    refuses(within(BURST), [
+      ['65537', 0, "burst '65537' is out of range; write a whole number from 1 to 65536"],
+      ['0', 0, "burst '0' is out of range; write a whole number from 1 to 65536"],
+    ]);
+    assert.deepEqual(
+      [1, 65_536, 0, 65_537, 1.5, NaN, '8', undefined].map((value) => isWithin(BURST, value)),
+      [true, true, false, false, false, false, false, false],
+    );
   });
 
   it('read counts', () => {
@@ -209,7 +282,7 @@ describe('parsers', () => {
   it('never throw anything but UsageError, with an index inside the text', () => {
     const parsers = [parseFrameSize, parseSizes, parseSizeMix, parseRate, parseFrameRate, parseTime, parseCount];
     const near = fc.string({ unit: fc.constantFrom(...'0123456789.,+-*%eEkKMGTnuµmsbitp/ '.split('')), maxLength: 12 });
-    for (const parse of [...parsers, parsePercent, parseShare]) {
+    for (const parse of [...parsers, parsePercent, parseShare, parseSeconds, (text: string) => parsePace(text, 64)]) {
       fc.assert(
         fc.property(fc.oneof(fc.string({ unit: 'binary' }), near), (text) => {
           try {

@@ -18,7 +18,7 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
     output.json({ type: 'say', sentence });
     if (!command.json) output.error(`${sentence}\n`);
   };
-  const bridge = startBridge(command.ports, { ...command.start, onSay: say });
+  const bridge = startBridge(command.ports, { ...command.settings, onSay: say });
   const release = onSignals(() => {
     bridge.stop();
   });

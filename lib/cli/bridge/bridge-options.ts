@@ -1,18 +1,15 @@
 import { UsageError } from '../../text/errors.js';
-import type { StartOptions } from '../../forward/start.js';
-import { parseCountWithin, parseSeconds } from '../../text/units.js';
+import { DEFAULTS, settingsOf, type BridgeSettings } from '../../forward/settings.js';
+import { BURST, CPU, FRAMES, parseDuration, parseSeconds, rangeText, within } from '../../text/units.js';
 import { WAIT_MODES } from '../../forward/wait.js';
 import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
-
-/** No ring of any port has more slots, so a larger burst would change nothing. */
-const MAX_BURST = 65536;
 
 const OPTIONS = {
   interface: { short: 'i', value: 'PORT', repeat: true, help: 'A port to join; give it twice.' },
   burst: {
     short: 'b',
     value: 'SLOTS',
-    help: 'Slots moved at once from each rx ring, 1 to 65536. Default 1024.',
+    help: `Slots moved at once from each rx ring, ${rangeText(BURST)}. Default ${DEFAULTS.burst}.`,
   },
   copy: { short: 'c', help: 'Copy the frames although their buffers could be exchanged.' },
   loop: { short: 'L', help: 'Loop one port back: what it receives goes out of it again.' },
@@ -26,7 +23,7 @@ const OPTIONS = {
     value: 'FRAMES',
     help: 'End after so many frames, both directions together; 10k and 1M are understood.',
   },
-  time: { short: 't', value: 'SECONDS', help: 'End after so long; 0.5, 500ms and 10 are understood.' },
+  time: { short: 't', value: 'SECONDS', help: 'End after so long; 10, .5, 500ms, 1m and 1h are understood.' },
   wait: {
     value: 'busy|poll',
     help: 'What to do when no frame is there: busy (default) looks again at once and takes a whole core, poll sleeps until a port has work.',
@@ -86,7 +83,7 @@ examples
 export interface BridgeCommand {
   action: 'run' | 'help' | 'version';
   ports: readonly string[];
-  start: StartOptions;
+  settings: BridgeSettings;
   json: boolean;
   /** Seconds between statistics; undefined: none. */
   statsSeconds: number | undefined;
@@ -101,36 +98,27 @@ export function parseBridge(args: readonly string[]): BridgeCommand {
   const [burst, ...tooMany] = (named.length > 0 ? [] : line.positionals.slice(2)) as [string?, ...string[]];
   const action = line.has('help') ? 'help' : line.has('version') ? 'version' : 'run';
   if (action === 'run') checkPorts(ports, named.length > 0 ? line.positionals : tooMany, line.has('loop'));
-  const burstText = (text: string): number => parseCountWithin(text, 1, MAX_BURST, 'burst');
   if (burst !== undefined && line.has('burst'))
     throw new UsageError(`the burst is given twice, as -b and as '${burst}'; write it once`);
-  const settings = {
-    burst: line.read('burst', burstText) ?? (burst === undefined || action !== 'run' ? undefined : burstText(burst)),
-    linkWait: line.read('wait-link', parseSeconds),
-    frames: line.read('frames', (text) => parseCountWithin(text, 1, Number.MAX_SAFE_INTEGER, 'count')),
-    seconds: line.read('time', positive),
-    cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 4095, 'CPU')),
-    wait: line.word('wait', WAIT_MODES),
-  };
+  const readBurst = within(BURST);
   return {
     action,
     ports,
-    start: {
+    settings: settingsOf({
+      burst: line.read('burst', readBurst) ?? (burst === undefined || action !== 'run' ? undefined : readBurst(burst)),
       copy: line.has('copy'),
       loop: line.has('loop'),
       promisc: !line.has('no-promisc'),
-      ...(Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as StartOptions),
-    },
+      linkWait: line.read('wait-link', parseSeconds),
+      wait: line.word('wait', WAIT_MODES),
+      frames: line.read('frames', within(FRAMES)),
+      seconds: line.read('time', parseDuration),
+      cpu: line.read('cpu', within(CPU)),
+    }),
     json: line.has('json'),
-    statsSeconds: line.read('stats', positive),
+    statsSeconds: line.read('stats', parseDuration),
     verbose: line.count('verbose'),
   };
-}
-
-function positive(text: string): number {
-  const seconds = parseSeconds(text);
-  if (seconds > 0) return seconds;
-  throw new UsageError(`'${text}' is no time to wait for; write seconds above 0, for example 10 or 0.5`);
 }
 
 function checkPorts(ports: readonly string[], surplus: readonly string[], loop: boolean): void {

@@ -3,21 +3,29 @@ import { checkSize, leastSizes, type Flow } from '../../gen/headers.js';
 import { parseEndpoint, parseMacRange, type Endpoint } from '../../gen/range.js';
 import type { GenMode, GenSettings } from '../../gen/job.js';
 import {
+  BURST,
+  CPU,
+  FRAMES,
   IMIX,
   MAX_FRAME_SIZE,
   MIN_FRAME_SIZE,
   mixSequence,
   parseCountWithin,
-  parseFrameRate,
-  parseRate,
+  parseDuration,
+  parseMilliseconds,
+  parsePace,
   parseSeconds,
-  WIRE_OVERHEAD_BYTES,
+  rangeText,
+  within,
+  type Range,
 } from '../../text/units.js';
 import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
 
 /** As pkt-gen's: frames put into a ring at once. */
 const DEFAULT_BURST = 512;
-const MAX_BURST = 65536;
+const THREADS: Range = { what: 'threads', min: 1, max: 256 };
+const RINGS: Range = { what: 'rings', min: 1, max: 256 };
+const LOOPS: Range = { what: 'count', min: 1, max: 1e9 };
 const DEFAULT_PORT = 1234;
 /** Addresses set aside for benchmarks: 198.18.0.0/15 (RFC 2544, C.2.2) and 2001:2::/48 (RFC 5180, 8). */
 const ADDRESSES = { 4: ['198.18.0.1', '198.19.0.1'], 6: ['2001:2::1', '2001:2:0:1::1'] } as const;
@@ -32,7 +40,7 @@ const OPTIONS = {
     help: 'tx sends, rx (default) counts what arrives, ping sends and times what comes back, pong sends back what a tx or ping sent.',
   },
   frames: { short: 'n', value: 'FRAMES', help: 'End after so many frames; 10k and 1M are understood.' },
-  time: { short: 't', value: 'SECONDS', help: 'End after so long; 0.5, 500ms and 10 are understood.' },
+  time: { short: 't', value: 'SECONDS', help: 'End after so long; 10, .5, 500ms, 1m and 1h are understood.' },
   size: {
     short: 'l',
     value: 'SIZE',
@@ -43,12 +51,12 @@ const OPTIONS = {
   rate: {
     short: 'R',
     value: 'RATE',
-    help: 'Frames a second (1M, 14.88M, 100k), or bits a second on the wire with bps (10Gbps: each frame counts 20 bytes more, preamble and gap). Default: as fast as the port takes them; ping: each as soon as the one before was answered.',
+    help: 'Frames a second (1M, 14.88M, 100k), or bits a second on the wire where the unit says bits (10Gbps, 2.5Gbit/s: each frame counts 20 bytes more, preamble and gap). Default: as fast as the port takes them; ping: each as soon as the one before was answered.',
   },
   burst: {
     short: 'b',
     value: 'FRAMES',
-    help: 'Frames put into a ring at once, and frames that a held-up sender catches up by; what it is further behind is given up and reported. 1 to 65536, default 512.',
+    help: `Frames put into a ring at once, and frames that a held-up sender catches up by; what it is further behind is given up and reported. ${rangeText(BURST)}, default ${DEFAULT_BURST}.`,
   },
   source: {
     short: 's',
@@ -107,7 +115,11 @@ const OPTIONS = {
     help: 'What to do when no frame arrives: busy (default) looks again at once and takes a whole core, poll sleeps until the port has work, which adds to latencies.',
   },
   'no-promisc': { help: 'Leave the interface out of promiscuous mode.' },
-  interval: { short: 'T', value: 'MS', help: 'Print a line every so many milliseconds. Default 1000; 0: none.' },
+  interval: {
+    short: 'T',
+    value: 'MS',
+    help: 'Print a line every so many milliseconds, or 500ms, 10s, 1m. Default 1000; 0: none.',
+  },
   raw: { short: 'N', help: 'Print plain numbers: frames and bits a second instead of Mpps and Gbit/s.' },
   json: {
     help: 'Print one JSON object a line: {"type":"open"|"say"|"stats"|"summary"|"error", …}. Numbers are numbers; their units are in their names.',
@@ -201,13 +213,13 @@ export function parsePktGen(args: readonly string[]): PktGenCommand {
       promisc: !line.has('no-promisc'),
       linkWait: line.read('wait-link', parseSeconds),
       wait: line.word('wait', ['busy', 'poll']) ?? 'busy',
-      frames: line.read('frames', (text) => parseCountWithin(text, 1, Number.MAX_SAFE_INTEGER, 'count')) ?? 0,
-      seconds: line.read('time', positive) ?? 0,
-      threads: line.read('threads', (text) => parseCountWithin(text, 1, 256, 'threads')) ?? 1,
-      cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 4095, 'CPU')) ?? -1,
-      burst: line.read('burst', (text) => parseCountWithin(text, 1, MAX_BURST, 'burst')) ?? DEFAULT_BURST,
-      rate: line.read('rate', (text) => parseRateOf(text, sizes)),
-      rings: line.read('rings', (text) => parseCountWithin(text, 1, 256, 'rings')) ?? 0,
+      frames: line.read('frames', within(FRAMES)) ?? 0,
+      seconds: line.read('time', parseDuration) ?? 0,
+      threads: line.read('threads', within(THREADS)) ?? 1,
+      cpu: line.read('cpu', within(CPU)) ?? -1,
+      burst: line.read('burst', within(BURST)) ?? DEFAULT_BURST,
+      rate: line.read('rate', (text) => parsePace(text, meanOf(sizes))),
+      rings: line.read('rings', within(RINGS)) ?? 0,
       randomPayload: line.has('random-payload'),
       plain: line.has('no-tag'),
       stream: Math.floor(Math.random() * 0x10000),
@@ -215,7 +227,7 @@ export function parsePktGen(args: readonly string[]): PktGenCommand {
     },
     json: line.has('json'),
     raw: line.has('raw'),
-    intervalSeconds: (line.read('interval', (text) => parseCountWithin(text, 0, 1e9, 'interval')) ?? 1000) / 1000,
+    intervalSeconds: line.read('interval', parseMilliseconds) ?? 1,
     out: line.read('out', (text) => text),
     notes: made ? tagNotes(flow, sizes, line.has('no-tag'), mode) : [],
   };
@@ -290,13 +302,7 @@ function parseSizes(line: Line, flow: Pick<Flow, 'vlans' | 'source'>): number[] 
   return sizes;
 }
 
-/** Frames a second. Bits a second are shared out evenly over frames of the mean size. */
-function parseRateOf(text: string, sizes: readonly number[]): number {
-  if (!/b(it\/s|ps|\/s)$/.test(text)) return parseFrameRate(text);
-  if (sizes.length === 0) return Infinity;
-  const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
-  return parseRate(text) / (8 * (mean + WIRE_OVERHEAD_BYTES));
-}
+const meanOf = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
 
 function parseReplay(line: Line): { speed: number; loops: number } {
   const speed = line.read('speed', (text) => {
@@ -304,13 +310,7 @@ function parseReplay(line: Line): { speed: number; loops: number } {
     if (/^\d+(\.\d+)?$/.test(text) && Number(text) > 0) return Number(text);
     throw new UsageError(`'${printable(text)}' is no factor; write a number above 0, for example 2 or 0.5, or max`);
   });
-  return { speed: speed ?? 1, loops: line.read('loops', (text) => parseCountWithin(text, 1, 1e9, 'count')) ?? 1 };
-}
-
-function positive(text: string): number {
-  const seconds = parseSeconds(text);
-  if (seconds > 0) return seconds;
-  throw new UsageError(`'${printable(text)}' is no time to run for; write seconds above 0, for example 10 or 0.5`);
+  return { speed: speed ?? 1, loops: line.read('loops', within(LOOPS)) ?? 1 };
 }
 
 function tagNotes(

@@ -1,7 +1,7 @@
 /** A cell of a matrix that runs our own trial: settings by name, and what came out as metrics. */
 import { UsageError } from '../../text/errors.js';
 import { formatPortSpec, parsePortSpec, type SimSpec } from '../../names/portspec.js';
-import { parseCountWithin } from '../../text/units.js';
+import { BURST, CPU, within, type Range } from '../../text/units.js';
 import { cpuMetrics } from '../trial/cpu.js';
 import type { Measured } from './matrix-read.js';
 import { runTrial, type TrialOptions, type TrialResult } from '../trial/trial.js';
@@ -30,10 +30,11 @@ function oneOf<T>(words: ReadonlyMap<string, T>): (value: Scalar) => T {
   };
 }
 
+const WORKERS: Range = { what: 'workers', min: 1, max: 64 };
 const count =
-  (min: number, max: number) =>
+  (range: Range) =>
   (value: Scalar): number =>
-    parseCountWithin(String(value), min, max);
+    within(range)(String(value));
 
 const copy = oneOf(
   new Map([
@@ -60,9 +61,9 @@ const wait = oneOf(
 );
 
 const TRIAL_SETTINGS: Readonly<Record<string, (value: Scalar) => unknown>> = {
-  burst: count(1, 65_536),
-  workers: count(1, 64),
-  cpu: count(0, 1023),
+  burst: count(BURST),
+  workers: count(WORKERS),
+  cpu: count(CPU),
   copy,
   direction,
   wait,
@@ -114,14 +115,14 @@ export function planTrial(
     const value = settings.get(name);
     return value === undefined ? undefined : read(value);
   };
-  const workers = get('workers', count(1, 64)) ?? 1;
+  const workers = get('workers', count(WORKERS)) ?? 1;
   const way = get('direction', direction) ?? 'both';
   const names = ports.map((name) => port(name, settings, workers)) as [string, string];
   if (way === 'back') names.reverse();
-  const burst = get('burst', count(1, 65_536));
+  const burst = get('burst', count(BURST));
   const copied = get('copy', copy);
   const waiting = get('wait', wait);
-  const cpu = get('cpu', count(0, 1023));
+  const cpu = get('cpu', count(CPU));
   const warmupSeconds = get('warmup', Number);
   return {
     workers,
