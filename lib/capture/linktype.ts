@@ -36,12 +36,16 @@ const NAMES = new Map([
   [276, 'LINKTYPE_LINUX_SLL2'],
 ]);
 
+/** A link type by number and name. */
+export function linkName(linkType: number): string {
+  return `${linkType} (${NAMES.get(linkType) ?? 'not a common one; see tcpdump.org/linktypes.html'})`;
+}
+
 /** Why a link type is refused, and what helps; `undefined` for Ethernet. */
 export function refusal(linkType: number): string | undefined {
   if (linkType === ETHERNET) return undefined;
-  const name = NAMES.get(linkType) ?? 'not a common one; see tcpdump.org/linktypes.html';
   return (
-    `link type ${linkType} (${name}) carries no Ethernet frames, and only Ethernet (link type 1) can be bridged; ` +
+    `link type ${linkName(linkType)} carries no Ethernet frames, and only Ethernet (link type 1) can be bridged; ` +
     `capture on an Ethernet interface instead (not on "any")`
   );
 }

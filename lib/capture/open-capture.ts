@@ -3,6 +3,7 @@ import { FILE_HEADER, MAGIC_NS, MAGIC_US, PcapReader } from './pcap.js';
 import { PcapngReader, SECTION_HEADER } from './pcapng.js';
 import { u32, type CaptureReader } from './reader.js';
 import { ByteSource } from './source.js';
+import { refuseVariantMagic } from './variants.js';
 
 /** Files that are no capture as they stand, by their first bytes, and what makes one of them. */
 const OTHER_FORMATS: [magic: number[], name: string, remedy: (path: string) => string][] = [
@@ -10,16 +11,6 @@ const OTHER_FORMATS: [magic: number[], name: string, remedy: (path: string) => s
   [[0x28, 0xb5, 0x2f, 0xfd], 'compressed with zstd', (path) => `unpack it first: zstd -d < ${path} > FILE.pcap`],
   [[0x04, 0x22, 0x4d, 0x18], 'compressed with lz4', (path) => `unpack it first: lz4 -d < ${path} > FILE.pcap`],
   [[0xfd, 0x37, 0x7a, 0x58, 0x5a], 'compressed with xz', (path) => `unpack it first: xz -d < ${path} > FILE.pcap`],
-  [
-    [0x34, 0xcd, 0xb2, 0xa1],
-    'a modified pcap file (magic a1b2cd34)',
-    (path) => `convert it first: editcap -F pcap ${path} FILE.pcap`,
-  ],
-  [
-    [0xa1, 0xb2, 0xcd, 0x34],
-    'a modified pcap file (magic a1b2cd34)',
-    (path) => `convert it first: editcap -F pcap ${path} FILE.pcap`,
-  ],
 ];
 
 /** A pcap or pcapng file, or a FIFO that brings one, whose header is still to be read. */
@@ -29,9 +20,17 @@ export class Opening {
   /** What reader() gave. */
   known: CaptureReader | undefined;
 
-  /** Throws CaptureError where the file cannot be opened. */
-  constructor(readonly path: string) {
-    this.#source = new ByteSource(path);
+  /**
+   * Throws CaptureError where the file cannot be opened.
+   * @param path of a file or FIFO, or `-` for standard input
+   * @param follow to wait for more at the end of the file
+   */
+  constructor(path: string, follow = false) {
+    this.#source = new ByteSource(path, follow);
+  }
+
+  get path(): string {
+    return this.#source.path;
   }
 
   /**
@@ -93,6 +92,7 @@ function checkedMagic(source: ByteSource): number {
   if (source.available < 4) throw cutShort(source, 'no capture file is that short');
   const magic = u32(bytes, 0, true);
   const swapped = u32(bytes, 0, false);
+  refuseVariantMagic(path, magic, swapped);
   if (![SECTION_HEADER, MAGIC_US, MAGIC_NS].includes(magic) && swapped !== MAGIC_US && swapped !== MAGIC_NS) {
     throw new CaptureError(
       `${path}: neither pcap nor pcapng: it begins with ${magic.toString(16).padStart(8, '0')}; ` +

@@ -1,24 +1,25 @@
 import { CaptureError } from './capture-error.js';
-import { refusal } from './linktype.js';
+import { ETHERNET, linkName, refusal } from './linktype.js';
 import { CaptureReader, MAX_FRAME, u16, u32, type Resolution } from './reader.js';
 import { CHUNK } from './source.js';
 import { TimestampScale } from './timestamp.js';
 
 /** Block types and constants of draft-ietf-opsawg-pcapng. */
 export const SECTION_HEADER = 0x0a0d0d0a;
-const INTERFACE_DESCRIPTION = 1;
+export const INTERFACE_DESCRIPTION = 1;
 const PACKET = 2; // obsolete, still found
 const SIMPLE_PACKET = 3;
-const ENHANCED_PACKET = 6;
-const BYTE_ORDER_MAGIC = 0x1a2b3c4d;
+export const ENHANCED_PACKET = 6;
+export const BYTE_ORDER_MAGIC = 0x1a2b3c4d;
 const OPT_ENDOFOPT = 0;
-const IF_TSRESOL = 9;
+export const IF_TSRESOL = 9;
 const IF_FCSLEN = 13;
-const IF_TSOFFSET = 14;
+export const IF_TSOFFSET = 14;
 /** Type, length, first word of the body or trailing length: what every block has. */
 const LEAST = 12;
 
 interface Interface {
+  readonly linkType: number;
   readonly scale: TimestampScale;
   readonly snaplen: number;
   readonly fcsLength: number;
@@ -50,7 +51,13 @@ export class PcapngReader extends CaptureReader {
   #passing = false;
   #passStart = 0;
   #passLeft = 0;
-  #refused = false;
+  /** Whether the last block read is in the public fields, as a frame. */
+  #delivered = false;
+  /** Interfaces described so far, in all sections, whose frames are Ethernet's, and whose are not. */
+  #ethernet = 0;
+  #others = 0;
+  /** The link type of the first that is not, and where it is described. */
+  #other = '';
 
   /** The largest of the section's interfaces. */
   override get snaplen(): number {
@@ -59,34 +66,43 @@ export class PcapngReader extends CaptureReader {
       : this.#interfaces.reduce((most, each) => Math.max(most, each.snaplen), 0);
   }
 
+  override readonly uncopied = 'interfaces and their names, comments, resolved names, statistics';
+
   override get format(): string {
     const units = this.#interfaces.map(({ scale }) => scale.unit + (scale.exact ? '' : ' rounded to ns'));
     const count = `${units.length} interface${units.length === 1 ? '' : 's'}`;
     const listed = units.length === 0 ? count : `${count} (${units.join(', ')})`;
-    return `pcapng, ${this.#bigEndian ? 'big' : 'little'}-endian, ${listed}, snaplen ${this.snaplen}`;
+    const types = new Set(this.#interfaces.map(({ linkType }) => linkType).filter((type) => type !== ETHERNET));
+    const others = [...types].map((type) => `link type ${linkName(type)}`).join(', ');
+    const without = others === '' ? '' : `; left out: frames of ${others}`;
+    return `pcapng, ${this.#bigEndian ? 'big' : 'little'}-endian, ${listed}, snaplen ${this.snaplen}${without}`;
   }
 
   /**
-   * Reads the blocks before the first frame, so that a file that cannot be bridged is refused at the start.
-   * Returns false if a FIFO has not yet brought the first interface. Throws CaptureError where the file is not
-   * Ethernet, or damaged before its first interface.
+   * Reads up to the first frame of an Ethernet interface, so that a capture that has none is refused at the start: a
+   * file when it has been read to its end, a live one at its first frame, since the next may be long in coming.
+   * Returns false if a live capture has not yet brought such an interface. Throws CaptureError where there is none, or
+   * damage before the first interface.
    */
   readInterfaces(): boolean {
     while (!this.ended && this.#atBlock()) {
       // A live FIFO may bring its first frame much later.
-      if (isPacket(this.#type) || (this.source.isFifo && this.#interfaces.length > 0)) return true;
-      if (!this.#readOther()) break;
+      if (this.#ethernet > 0 && (isPacket(this.#type) || this.source.live)) return true;
+      if (!isPacket(this.#type)) {
+        if (!this.#readOther()) break;
+      } else if (!this.#readPacket() || this.source.live) break;
     }
-    if (this.problem !== undefined && (this.#refused || this.#interfaces.length === 0)) {
-      throw new CaptureError(this.problem);
-    }
+    if (this.#ethernet > 0) return this.ended;
+    if (this.#others > 0 && (this.ended || this.foreign.size > 0)) throw new CaptureError(this.#other);
+    if (this.problem !== undefined) throw new CaptureError(this.problem);
     return this.ended;
   }
 
   override next(): boolean {
+    this.#delivered = false;
     while (!this.ended && this.#atBlock()) {
-      if (isPacket(this.#type)) return this.#readPacket();
-      if (!this.#readOther()) return false;
+      if (!(isPacket(this.#type) ? this.#readPacket() : this.#readOther())) return false;
+      if (this.#delivered) return true;
     }
     return false;
   }
@@ -117,13 +133,18 @@ export class PcapngReader extends CaptureReader {
     return true;
   }
 
+  /** The 1-based number of the frame at hand, among all of the file. */
+  get #number(): number {
+    return this.frame + [...this.foreign.values()].reduce((sum, frames) => sum + frames, 1);
+  }
+
   #wrongLength(why: string): false {
     return this.corrupt(this.source.offset + 4, `${this.#what()} claims a length of ${this.#length} bytes, ${why}`);
   }
 
   #what(): string {
     return isPacket(this.#type)
-      ? `frame ${this.frame + 1}`
+      ? `frame ${this.#number}`
       : this.#type === SECTION_HEADER
         ? 'the section header'
         : this.#type === INTERFACE_DESCRIPTION
@@ -186,14 +207,11 @@ export class PcapngReader extends CaptureReader {
   #readInterface(): boolean {
     if (!this.#whole()) return false;
     const { bytes, pos, offset } = this.source;
-    const refused = refusal(u16(bytes, pos + 8, this.#bigEndian));
-    if (refused !== undefined) {
-      this.#refused = true;
-      return this.stop(`${this.path}: interface ${this.#interfaces.length} at byte ${offset}: ${refused}`);
-    }
-    let tsresol = 6;
-    let tsoffset = 0;
-    let fcsLength = 0;
+    const linkType = u16(bytes, pos + 8, this.#bigEndian);
+    // Of an option given twice the first counts, as in Wireshark.
+    let tsresol: number | undefined;
+    let tsoffset: number | undefined;
+    let fcsLength: number | undefined;
     const end = pos + this.#length - 4;
     let at = pos + 16;
     while (at < end) {
@@ -208,20 +226,26 @@ export class PcapngReader extends CaptureReader {
           `${this.#what()} has option ${code} with a wrong length of ${length} bytes`,
         );
       }
-      if (code === IF_TSRESOL) tsresol = bytes[value]!;
-      else if (code === IF_FCSLEN) fcsLength = bytes[value]!;
+      if (code === IF_TSRESOL) tsresol ??= bytes[value]!;
+      else if (code === IF_FCSLEN) fcsLength ??= bytes[value]!;
       else if (code === IF_TSOFFSET) {
         const high = u32(bytes, value + (this.#bigEndian ? 0 : 4), this.#bigEndian) | 0;
-        tsoffset = high * 4294967296 + u32(bytes, value + (this.#bigEndian ? 4 : 0), this.#bigEndian);
+        tsoffset ??= high * 4294967296 + u32(bytes, value + (this.#bigEndian ? 4 : 0), this.#bigEndian);
       }
       at = value + Math.ceil(length / 4) * 4;
     }
     const snaplen = u32(bytes, pos + 12, this.#bigEndian);
-    this.#interfaces.push({ scale: new TimestampScale(tsresol, tsoffset), snaplen, fcsLength });
+    const refused = refusal(linkType);
+    if (refused === undefined) this.#ethernet++;
+    else if (this.#others++ === 0)
+      this.#other = `${this.path}: interface ${this.#interfaces.length} at byte ${offset}: ${refused}`;
+    const scale = new TimestampScale(tsresol ?? 6, tsoffset ?? 0);
+    this.#interfaces.push({ linkType, scale, snaplen, fcsLength: fcsLength ?? 0 });
     this.source.pos += this.#length;
     return true;
   }
 
+  /** Takes a packet: into the public fields, or past it and counted where it is no Ethernet frame. */
   #readPacket(): boolean {
     if (!this.#whole()) return false;
     const bytes = this.source.bytes;
@@ -237,7 +261,7 @@ export class PcapngReader extends CaptureReader {
     if (from === undefined) {
       return this.corrupt(
         offset + 8,
-        `frame ${this.frame + 1} is of interface ${index}, and the section has described ${this.#interfaces.length}`,
+        `frame ${this.#number} is of interface ${index}, and the section has described ${this.#interfaces.length}`,
       );
     }
     const header = simple ? 12 : 28;
@@ -249,8 +273,14 @@ export class PcapngReader extends CaptureReader {
     if (capLen > room) {
       return this.corrupt(
         offset + (simple ? 8 : 20),
-        `frame ${this.frame + 1} claims ${capLen} captured bytes, more than the ${room} that are possible`,
+        `frame ${this.#number} claims ${capLen} captured bytes, more than the ${room} that are possible`,
       );
+    }
+    this.source.pos = pos + this.#length;
+    this.#delivered = from.linkType === ETHERNET;
+    if (!this.#delivered) {
+      this.foreign.set(from.linkType, (this.foreign.get(from.linkType) ?? 0) + 1);
+      return true;
     }
     if (simple) {
       this.tsSec = this.tsNsec = 0;
@@ -265,7 +295,6 @@ export class PcapngReader extends CaptureReader {
     this.capLen = capLen;
     this.origLen = origLen;
     this.frame++;
-    this.source.pos = pos + this.#length;
     return true;
   }
 }

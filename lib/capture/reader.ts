@@ -42,6 +42,8 @@ export abstract class CaptureReader {
   fcsLength = 0;
   /** Frames delivered so far: the 1-based number of the current one. */
   frame = 0;
+  /** Frames passed over because they are no Ethernet frames, by link type. */
+  readonly foreign = new Map<number, number>();
   /** What is wrong with the file and where, once `ended`; undefined after a clean end. */
   problem: string | undefined;
   /** No frame will come any more. False after `next()` returned false: a FIFO that has nothing just now. */
@@ -53,6 +55,9 @@ export abstract class CaptureReader {
   abstract readonly snaplen: number;
   /** The format in words: `pcap, big-endian, µs, snaplen 65535`. */
   abstract readonly format: string;
+
+  /** What files of this format may hold and a copy of the frames does not. */
+  readonly uncopied: string | undefined;
 
   constructor(protected readonly source: ByteSource) {
     this.data = source.bytes;

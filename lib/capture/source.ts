@@ -7,13 +7,19 @@ import { isReady } from './ready.js';
 /** Bytes of the one buffer a file is read through; also the longest run of bytes that `have` can bring together. */
 export const CHUNK = 1 << 20;
 
+/** The path that means standard input. */
+export const STDIN = '-';
+
 /**
- * A file or FIFO read front to back through one fixed buffer. The unread bytes are `bytes[pos..end)`.
- * Reading a FIFO never blocks: `have` just says no, and `ended` stays false while a writer has it open.
+ * A file, FIFO or standard input read front to back through one fixed buffer. The unread bytes are `bytes[pos..end)`.
+ * Reading what is live never blocks: `have` just says no, and `ended` stays false while a writer has it open.
  */
 export class ByteSource {
   readonly bytes = new Uint8Array(CHUNK);
+  /** A FIFO or socket: what has been read of it is gone. */
   readonly isFifo: boolean;
+  /** What is to come may not be there yet: of a FIFO, or of a file that is followed. */
+  readonly live: boolean;
   pos = 0;
   end = 0;
   /** No more bytes will come: the end of the file, or an error, which `failure` then tells. */
@@ -25,24 +31,27 @@ export class ByteSource {
   #base = 0;
   #open = true;
 
-  /** Opens a regular file, or a FIFO, which need not have a writer yet. Throws CaptureError. */
-  constructor(readonly path: string) {
-    let fd: number;
-    try {
-      fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    } catch (error) {
-      throw new CaptureError(fileError(path, 'open', error));
-    }
+  /** How it is called in messages. */
+  readonly path: string;
+
+  /**
+   * Opens a regular file, or a FIFO, which need not have a writer yet. Throws CaptureError.
+   * @param follow the end of a file is not the end: it is being written
+   */
+  constructor(path: string, follow = false) {
+    this.path = path === STDIN ? 'stdin' : path;
+    const fd = path === STDIN ? 0 : openToRead(path);
     const stat = fstatSync(fd);
-    this.isFifo = stat.isFIFO();
+    this.isFifo = stat.isFIFO() || stat.isSocket();
+    this.live = this.isFifo || follow;
     const refused = stat.isDirectory()
       ? 'it is a directory; name a file'
       : stat.isFile() || this.isFifo
         ? conflict(fd, false)
         : 'neither a regular file nor a FIFO; copy the capture to a file first';
     if (refused !== undefined) {
-      closeSync(fd);
-      throw new CaptureError(`${path}: cannot read: ${refused}`);
+      this.#close(fd);
+      throw new CaptureError(`${this.path}: cannot read: ${refused}`);
     }
     this.#fd = fd;
     this.#release = claim(fd, false);
@@ -79,7 +88,11 @@ export class ByteSource {
     this.#open = false;
     this.ended = true;
     this.#release();
-    closeSync(this.#fd);
+    this.#close(this.#fd);
+  }
+
+  #close(fd: number): void {
+    if (fd !== 0) closeSync(fd);
   }
 
   #fill(length: number): boolean {
@@ -97,9 +110,21 @@ export class ByteSource {
         this.failure = fileError(this.path, `read at byte ${this.#base + this.end}`, error);
         count = 0;
       }
-      if (count === 0) this.ended = true;
+      if (count === 0) {
+        // What is followed goes on, and a FIFO that ends does not.
+        if (this.live && !this.isFifo && this.failure === undefined) break;
+        this.ended = true;
+      }
       this.end += count;
     }
     return this.end >= length;
+  }
+}
+
+function openToRead(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    throw new CaptureError(fileError(path, 'open', error));
   }
 }

@@ -1,32 +1,34 @@
+import { isatty } from 'node:tty';
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 import type { Amount } from '../rings/amount.js';
 import { now, POLLOUT } from '../shim/native.js';
 import { copyBytes } from './copy-bytes.js';
 import { CaptureError, codeOf, fileError } from './capture-error.js';
 import { claim, conflict } from './inuse.js';
-import { ETHERNET } from './linktype.js';
-import { FILE_HEADER, MAGIC_NS, MAGIC_US, RECORD_HEADER } from './pcap.js';
-import { MAX_FRAME, u32, type Resolution } from './reader.js';
+import { MAX_FRAME, type Resolution } from './reader.js';
 import { isReady } from './ready.js';
+import { Output, PcapForm, PcapngForm } from './write-form.js';
 
 /** Bytes gathered before they are written to the file. */
 const BUFFER = 1 << 20;
 /** ns between two attempts to open a FIFO that nobody reads. */
 const RETRY_NS = 10e6;
-/** 2.4, as two 16-bit words, major first. */
-const VERSION = 2 | (4 << 16);
-const MAX_U32 = 0xffffffff;
+/** The path that means standard output. */
+export const STDOUT = '-';
+/** What a pipe that polls as writable takes without blocking (PIPE_BUF of Linux; 512 in POSIX). */
+const PIPE_BUF = 4096;
 
 export interface CaptureOptions {
-  /** Resolution of the timestamps: default ns. With µs, the rest of a microsecond is cut off. */
+  /** Default pcap. */
+  readonly format?: 'pcap' | 'pcapng';
+  /** Of pcap: resolution of the timestamps: default ns. With µs, the rest of a microsecond is cut off. */
   readonly resolution?: Resolution;
   /** The longest captured frame that is written, in bytes; default 262144, the most that libpcap reads. */
   readonly snaplen?: number;
 }
 
 /**
- * Writes Ethernet frames to a classic pcap file (little-endian, version 2.4), through one fixed buffer. A FIFO is never
- * waited for: what it does not take stays in the buffer, and where that is full, fits() says so.
+ * Writes Ethernet frames to a pcap or pcapng file (little-endian) through one fixed buffer. A FIFO is never waited for: what it does not take stays in the buffer, and where that is full, fits() says so.
  * Every method throws CaptureError once the file cannot be written.
  */
 export class CaptureWriter {
@@ -38,43 +40,55 @@ export class CaptureWriter {
   /** Frames whose time lies outside 1970 to 2106, what pcap can hold: they were given the nearest time that it can. */
   clampedTimes = 0;
 
-  #resolution: Resolution;
+  readonly format: 'pcap' | 'pcapng';
+  readonly #form: PcapForm | PcapngForm;
   /** undefined: a FIFO that nobody reads yet. */
   #fd: number | undefined;
   readonly isFifo: boolean;
+  readonly #stdout: boolean;
   #retry = 0;
   #release: () => void = () => undefined;
-  readonly #buffer = new Uint8Array(BUFFER);
-  #used = 0;
-  /** Bytes of the buffer that the file has got: less than #used where a FIFO was full. */
+  readonly #out = new Output(new Uint8Array(BUFFER));
+  /** Bytes of the buffer that the file has got: not all where a FIFO was full. */
   #done = 0;
   /** Bytes of the current frame that are still to come. */
   #missing = 0;
+  /** Bytes of the current frame. */
+  #length = 0;
   #open = true;
   #headed = false;
-  /** Whether the buffer has been written to the file before: it begins with the file header until then. */
-  #drained = false;
+  /** Bytes of the file header at the start of the buffer, until that has been written to the file. */
+  #header = 0;
   #failure: CaptureError | undefined;
 
-  constructor(
-    readonly path: string,
-    options: CaptureOptions = {},
-  ) {
-    this.#resolution = options.resolution ?? 'ns';
+  /** How it is called in messages. */
+  readonly path: string;
+
+  constructor(path: string, options: CaptureOptions = {}) {
+    this.path = path === STDOUT ? 'stdout' : path;
+    this.format = options.format ?? 'pcap';
+    this.#form = this.format === 'pcap' ? new PcapForm(options.resolution ?? 'ns') : new PcapngForm();
     this.snaplen = options.snaplen ?? MAX_FRAME;
     if (!Number.isInteger(this.snaplen) || this.snaplen < 1 || this.snaplen > MAX_FRAME) {
       throw new RangeError(`snaplen must be a whole number from 1 to ${MAX_FRAME}, not ${this.snaplen}`);
     }
-    this.isFifo = statSync(path, { throwIfNoEntry: false })?.isFIFO() ?? false;
+    this.#stdout = path === STDOUT;
+    const stat = this.#stdout ? fstatSync(1) : statSync(path, { throwIfNoEntry: false });
+    this.isFifo = stat !== undefined && (stat.isFIFO() || (this.#stdout && stat.isSocket()));
     this.#connect();
   }
 
-  /** Opens the file. Returns false where it is a FIFO that nobody reads yet. */
+  /** Opens the file; standard output is open, and emptied by who wanted that. Returns false where it is a FIFO that nobody reads yet. */
   #connect(): boolean {
     const { path } = this;
-    let fd: number;
+    if (this.#stdout && isatty(1)) {
+      throw new CaptureError(
+        `${path}: cannot write: it is a terminal; send it to a file or a program: … | tshark -r -`,
+      );
+    }
+    let fd = 1;
     try {
-      fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK, 0o666);
+      if (!this.#stdout) fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK, 0o666);
     } catch (error) {
       if (this.isFifo && codeOf(error) === 'ENXIO') {
         this.#retry = now() + RETRY_NS;
@@ -84,11 +98,11 @@ export class CaptureWriter {
     }
     const refused = conflict(fd, true);
     if (refused !== undefined) {
-      closeSync(fd);
+      this.#closeFile(fd);
       throw new CaptureError(`${path}: cannot write: ${refused}`);
     }
     // Emptied only now: it might have been the file that is being read.
-    if (fstatSync(fd).isFile()) ftruncateSync(fd);
+    if (!this.#stdout && fstatSync(fd).isFile()) ftruncateSync(fd);
     this.#fd = fd;
     this.#release = claim(fd, true);
     return true;
@@ -99,17 +113,17 @@ export class CaptureWriter {
     return this.#fd !== undefined || (now() >= this.#retry && this.#connect());
   }
 
-  /** Resolution of the timestamps. What is set once the file header has been made changes nothing. */
+  /** Resolution of the timestamps: pcapng's is ns. What is set once the file header has been made changes nothing. */
   get resolution(): Resolution {
-    return this.#resolution;
+    return this.#form.resolution;
   }
   set resolution(resolution: Resolution) {
-    if (!this.#headed) this.#resolution = resolution;
+    if (!this.#headed && this.#form instanceof PcapForm) this.#form.resolution = resolution;
   }
 
   /** Whether there is room for a frame of `length` bytes; of a file always, of a FIFO where it takes what is before. */
   fits(length: number): boolean {
-    return this.#used + RECORD_HEADER + length <= BUFFER || this.#drain();
+    return this.#out.used + this.#form.overhead + length <= BUFFER || this.#drain();
   }
 
   /** Writes a whole frame: `data[offset .. offset + length)`, which was `origLen` bytes long on the wire. */
@@ -139,20 +153,10 @@ export class CaptureWriter {
     this.#head();
     // Whole frames go to the file, so that it can be read whenever the program is stopped.
     if (!this.fits(length)) throw new Error(`${this.path}: no room for a frame of ${length} bytes`);
-    let seconds = tsSec;
-    let fraction = this.#resolution === 'ns' ? tsNsec : Math.floor(tsNsec / 1000);
-    if (!(seconds >= 0 && seconds <= MAX_U32)) {
-      this.clampedTimes++;
-      const late = seconds > MAX_U32;
-      seconds = late ? MAX_U32 : 0;
-      fraction = late ? (this.#resolution === 'ns' ? 999999999 : 999999) : 0;
-    }
-    this.#u32(seconds);
-    this.#u32(fraction);
-    this.#u32(length);
-    this.#u32(origLen);
-    this.#missing = length;
+    if (!this.#form.begin(this.#out, length, origLen, tsSec, tsNsec)) this.clampedTimes++;
+    this.#length = this.#missing = length;
     this.frames++;
+    if (length === 0) this.#form.end(this.#out, 0);
   }
 
   /** Adds `length` bytes at `offset` of `data` to the frame begun. Throws RangeError if that is more than announced or than there is. */
@@ -163,9 +167,11 @@ export class CaptureWriter {
     if (!(offset >= 0 && offset + length <= data.length)) {
       throw new RangeError(`${this.path}: a piece at ${offset} of ${length} bytes in ${data.length}`);
     }
-    copyBytes(data, offset, this.#buffer, this.#used, length);
-    this.#used += length;
+    if (length === 0) return;
+    copyBytes(data, offset, this.#out.bytes, this.#out.used, length);
+    this.#out.used += length;
     this.#missing -= length;
+    if (this.#missing === 0) this.#form.end(this.#out, this.#length);
   }
 
   /** Hands everything so far to the file. Returns whether it has got all: a FIFO takes what it has room for. */
@@ -185,47 +191,40 @@ export class CaptureWriter {
       if (this.#failure === undefined) this.flush();
     } finally {
       this.#release();
-      if (this.#fd !== undefined) closeSync(this.#fd);
+      if (this.#fd !== undefined) this.#closeFile(this.#fd);
     }
+  }
+
+  #closeFile(fd: number): void {
+    if (!this.#stdout) closeSync(fd);
   }
 
   #head(): void {
     if (this.#headed) return;
     this.#headed = true;
-    this.#u32(this.#resolution === 'ns' ? MAGIC_NS : MAGIC_US);
-    this.#u32(VERSION);
-    this.#u32(0);
-    this.#u32(0);
-    this.#u32(this.snaplen);
-    this.#u32(ETHERNET);
-  }
-
-  #u32(value: number): void {
-    const at = this.#used;
-    this.#buffer[at] = value;
-    this.#buffer[at + 1] = value >>> 8;
-    this.#buffer[at + 2] = value >>> 16;
-    this.#buffer[at + 3] = value >>> 24;
-    this.#used = at + 4;
+    this.#form.header(this.#out, this.snaplen);
+    this.#header = this.#out.used;
   }
 
   #drain(): boolean {
     if (this.#failure !== undefined) throw this.#failure;
     try {
       if (!this.connected) return false;
-      while (this.#done < this.#used) {
+      while (this.#done < this.#out.used) {
         if (this.isFifo && !isReady(this.#fd!, POLLOUT)) return false;
-        this.#done += writeSync(this.#fd!, this.#buffer, this.#done, this.#used - this.#done);
+        // Standard output may be one that blocks.
+        const most = this.isFifo && this.#stdout ? PIPE_BUF : BUFFER;
+        const length = Math.min(most, this.#out.used - this.#done);
+        this.#done += writeSync(this.#fd!, this.#out.bytes, this.#done, length);
       }
     } catch (error) {
       if (codeOf(error) === 'EAGAIN') return false;
       this.#failure = error instanceof CaptureError ? error : new CaptureError(fileError(this.path, 'write', error));
       this.lost = this.#beyond(this.#done);
-      this.#used = this.#done = 0;
+      this.#out.used = this.#done = 0;
       throw this.#failure;
     }
-    this.#drained = true;
-    this.#used = this.#done = 0;
+    this.#header = this.#out.used = this.#done = 0;
     return true;
   }
 
@@ -237,12 +236,12 @@ export class CaptureWriter {
   /** The frames of the buffer that do not end in its first `done` bytes. */
   #beyond(done: number): Amount {
     const amount = { frames: 0, bytes: 0 };
-    for (let at = this.#drained ? 0 : FILE_HEADER; at < this.#used;) {
-      const length = u32(this.#buffer, at + 8, false);
-      at += RECORD_HEADER + length;
-      if (at <= done) continue;
+    for (let at = this.#header; at < this.#out.used;) {
+      const [length, frame] = this.#form.measure(this.#out.bytes, at);
+      at += length;
+      if (frame < 0 || at <= done) continue;
       amount.frames++;
-      amount.bytes += length;
+      amount.bytes += frame;
     }
     return amount;
   }

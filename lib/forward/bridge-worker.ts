@@ -83,7 +83,7 @@ function work(
   };
   const { specs, says } = endpoints(job.names, job.loop);
   says.forEach(say);
-  const ports = openPorts(specs, { promisc: job.promisc });
+  const ports = openPorts(specs, { promisc: job.promisc, copy: job.copy });
   const counters = (): PortCounters[] => ports.map((port) => port.stats());
   const ended = (reason: Ended['reason'], stats: PortCounters[]): Ended => ({
     reason,

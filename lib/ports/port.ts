@@ -64,6 +64,8 @@ export interface Port {
 export interface PortOptions {
   /** Put interfaces into promiscuous mode while open. Default true. */
   promisc?: boolean;
+  /** Frames are going to be copied from port to port, although their buffers could be exchanged. Default false. */
+  copy?: boolean;
   /** For a port that opens some of an AF_XDP interface's queues while other threads have the others. */
   gate?: SharedGate;
 }

@@ -326,10 +326,50 @@ describe('pcap made by hand', () => {
       }
     });
 
-    it(`${order}-endian, versions other than 2.4 are refused`, () => {
-      const bytes = pcapHeader(big);
-      halves(big, 2, 3).copy(bytes, 4);
-      assert.match(withFile(bytes, refusalOf), /: pcap version 2\.3 at byte 4, .*tcpdump -r/);
+    it(`${order}-endian, versions that libpcap does not read are refused`, () => {
+      for (const [major, minor] of [
+        [2, 5],
+        [1, 0],
+        [3, 0],
+        [543, 1],
+      ] as const) {
+        const bytes = pcapHeader(big);
+        halves(big, major, minor).copy(bytes, 4);
+        const expected = new RegExp(
+          `: pcap version ${major}\\.${minor} at byte 4, and only 2\\.0 to 2\\.4 can be read`,
+        );
+        assert.match(withFile(bytes, refusalOf), expected);
+      }
+    });
+
+    it(`${order}-endian, files before 2.3 give the frame's length first, those of 2.3 either first`, () => {
+      // As in pcap_next_packet() of libpcap's sf-pcap.c: of 2.3, exchanged where more would have been captured.
+      const record = (first: number, second: number, data: Buffer): Buffer =>
+        Buffer.concat([words(big, 7, 8, first, second), data]);
+      const lengths = (major: number, minor: number, ...records: Buffer[]): [number, number][] => {
+        const header = pcapHeader(big);
+        halves(big, major, minor).copy(header, 4);
+        const { frames, problem } = readBytes(Buffer.concat([header, ...records]));
+        assert.equal(problem, undefined);
+        return frames.map(({ bytes, origLen }) => [bytes.length / 2, origLen]);
+      };
+      for (const [major, minor] of [
+        [2, 0],
+        [2, 1],
+        [2, 2],
+        [543, 0],
+      ] as const) {
+        assert.deepEqual(lengths(major, minor, record(1514, 17, A), record(21, 21, B)), [
+          [17, 1514],
+          [21, 21],
+        ]);
+      }
+      assert.deepEqual(lengths(2, 3, record(1514, 17, A), record(21, 1514, B), record(17, 17, A)), [
+        [17, 1514],
+        [21, 1514],
+        [17, 17],
+      ]);
+      assert.deepEqual(lengths(2, 4, record(17, 5, A)), [[17, 5]]);
     });
   }
 
@@ -416,11 +456,6 @@ describe('pcapng made by hand', () => {
         ['no such interface', enhanced(big, 1, 0n, A), /byte 108: frame 2 is of interface 1, and .* described 1$/],
         ['no magic', words(big, 0x0a0d0d0a, 28, 7), /byte 108: the section header lacks the byte-order magic/],
         [
-          'other link type',
-          describeInterface(big, 0, [], 127),
-          /: interface 1 at byte 100: link type 127 \(LINKTYPE_IEEE802_11_RADIOTAP\) /,
-        ],
-        [
           'long option',
           describeInterface(big, 0, [Buffer.concat([halves(big, 2, 60), Buffer.alloc(4)])]),
           /byte 116: the description of interface 1 has option 2 with a wrong length of 60 bytes$/,
@@ -439,13 +474,68 @@ describe('pcapng made by hand', () => {
     });
 
     it(`${order}-endian: not Ethernet from the start, or of another version, is refused on opening`, () => {
-      const cooked = Buffer.concat([section(big), describeInterface(big), describeInterface(big, 0, [], 113)]);
-      assert.match(withFile(cooked, refusalOf), /: interface 1 at byte 48: link type 113 \(LINKTYPE_LINUX_SLL\) /);
+      const others = Buffer.concat([
+        describeInterface(big, 0, [], 113),
+        describeInterface(big, 0, [], 127),
+        enhanced(big, 0, 0n, A),
+        enhanced(big, 1, 0n, A),
+      ]);
+      const cooked = Buffer.concat([section(big), others, section(!big), describeInterface(!big, 0, [], 113)]);
+      assert.match(withFile(cooked, refusalOf), /: interface 0 at byte 28: link type 113 \(LINKTYPE_LINUX_SLL\) /);
       const odd = section(big);
       halves(big, 2, 0).copy(odd, 12);
       assert.match(withFile(odd, refusalOf), /corrupt at byte 12: pcapng version 2\.0, and only 1\.0 can be read$/);
     });
   }
+
+  it('frames of interfaces that are not Ethernet are passed over and counted by link type', () => {
+    const big = true;
+    const bytes = Buffer.concat([
+      section(big),
+      describeInterface(big, 0, [], 113),
+      enhanced(big, 0, 1n, B), // before any Ethernet interface is described
+      describeInterface(big),
+      describeInterface(big, 0, [], 127),
+      enhanced(big, 1, 2n, A),
+      enhanced(big, 0, 3n, B),
+      enhanced(big, 2, 4n, B),
+      block(big, 5, Buffer.alloc(12)),
+      enhanced(big, 1, 5n, B),
+      section(false),
+      describeInterface(false, 0, [], 127),
+      enhanced(false, 0, 6n, A),
+      enhanced(false, 9, 7n, A),
+    ]);
+    withFile(bytes, (path) => {
+      const reader = openCapture(path);
+      assert.equal(
+        reader.format,
+        'pcapng, big-endian, 3 interfaces (10^-6 s, 10^-6 s, 10^-6 s), snaplen 0; left out: frames of ' +
+          'link type 113 (LINKTYPE_LINUX_SLL), link type 127 (LINKTYPE_IEEE802_11_RADIOTAP)',
+      );
+      assert.deepEqual(
+        drain(reader).map(({ bytes, time, interface: index }) => [bytes, time, index]),
+        [
+          [A.toString('hex'), '0.000002000', 1],
+          [B.toString('hex'), '0.000005000', 1],
+        ],
+      );
+      assert.deepEqual([...reader.foreign], [[113, 2], [127, 2]]); // prettier-ignore
+      assert.match(reader.problem!, /frame 7 is of interface 9, and the section has described 1$/);
+      reader.close();
+    });
+  });
+
+  it('of an option given twice the first counts, as in tshark', { skip: withoutTshark }, () => {
+    for (const big of [false, true]) {
+      const twice = [tsresol(big, 9), tsresol(big, 6), tsoffset(big, 100n), tsoffset(big, 7n)];
+      const bytes = Buffer.concat([section(big), describeInterface(big, 0, twice), enhanced(big, 0, 5000000001n, A)]);
+      withFile(bytes, (path) => {
+        assert.equal(readAll(path).frames[0].time, '105.000000001');
+        assert.equal(tshark(path)[0].time, '105.000000001');
+      });
+    }
+  });
 
   it('sections in different byte orders each begin with no interface', () => {
     const one = (big: boolean, unit: number): Buffer =>
@@ -756,13 +846,38 @@ describe('what is no capture', () => {
     ['text', Buffer.from('#!/bin/sh\n'), /: neither pcap nor pcapng: .*editcap/],
     ['gzip', Buffer.from('1f8b0800', 'hex'), /: compressed with gzip; unpack it first: gunzip < /],
     ['zstd', Buffer.from('28b52ffd', 'hex'), /: compressed with zstd; unpack it first: zstd -d < /],
-    ['modified pcap', words(true, 0xa1b2cd34), /: a modified pcap file .* editcap -F pcap /],
+    ['modified pcap', words(true, 0xa1b2cd34), /: pcap with Alexey Kuznetzov's longer record .* editcap -F pcap /],
+    ['modified pcap, swapped', words(false, 0xa1b2cd34), /: pcap with Alexey Kuznetzov's longer record headers/],
+    ['Ixia', words(false, 0x1c0001ac), /: Ixia's variant of pcap, with hardware timestamps; .* editcap -F pcap /],
   ];
   for (const [name, bytes, expected] of cases) {
     it(name, () => {
       assert.match(withFile(bytes, refusalOf), expected);
     });
   }
+
+  it(
+    'variants of pcap are named for what they are, and the command in the message helps',
+    { skip: withoutTshark },
+    () => {
+      const variants: [editcap: string, expected: RegExp][] = [
+        ['nokiapcap', /: Nokia's variant of pcap, whose record headers have 20 bytes; /],
+        ['suse6_3pcap', /: pcap as the tcpdump of SuSE Linux 6\.3 wrote it, whose record headers have 24 bytes; /],
+        ['modpcap', /: pcap with Alexey Kuznetzov's longer record headers, /],
+        ['rh6_1pcap', /: pcap with Alexey Kuznetzov's longer record headers, /],
+      ];
+      for (const file of ['afs.pcap', 'pptp.pcap']) {
+        const original = join(CAPTURES, file);
+        for (const [format, expected] of variants) {
+          const [variant, back] = [scratchPath(), scratchPath()];
+          execFileSync('editcap', ['-F', format, original, variant]);
+          assert.match(refusalOf(variant), expected, format);
+          execFileSync('editcap', ['-F', 'pcap', variant, back]);
+          assert.deepEqual(readAll(back).frames, readAll(original).frames);
+        }
+      }
+    },
+  );
 
   it('missing files, directories and devices', () => {
     assert.equal(

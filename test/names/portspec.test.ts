@@ -222,6 +222,14 @@ describe('port names', () => {
       ['pcap:@out=out.pcap', pcap({ write: 'out.pcap' })],
       ['pcap:in.pcap@out=out.pcap', pcap({ read: 'in.pcap', write: 'out.pcap' })],
       ['pcap:/a b/x@y,z=1:2@out=o@p,q', pcap({ read: '/a b/x@y,z=1:2', write: 'o@p,q' })],
+      ['pcap:-@out=-', pcap({ read: '-', write: '-' })],
+      ['pcap:in.pcap@follow', pcap({ read: 'in.pcap', follow: true })],
+      [
+        'pcap:in.pcap@out=out@x,format=pcapng@follow,short=cut',
+        pcap({ read: 'in.pcap', write: 'out@x', format: 'pcapng', follow: true, short: 'cut' }),
+        'pcap:in.pcap@short=cut,follow,out=out@x,format=pcapng',
+      ],
+      ['pcap:a@followed,x', pcap({ read: 'a@followed,x' })],
       ['ix0', { kind: 'auto', ifname: 'ix0' }],
       ['eth0-1', { kind: 'auto', ifname: 'eth0-1' }],
       ['eth0.100', { kind: 'auto', ifname: 'eth0.100' }],
@@ -364,10 +372,24 @@ const ERRORS: readonly (readonly [string, number, string])[] = [
   [
     'pcap:@in=x',
     6,
-    "unknown option 'in' of a pcap port; expected out (a file name that begins with @ is written ./@name)",
+    "unknown option 'in' of a pcap port (a file name that begins with @ is written ./@name); " +
+      'expected one of short, follow, out, format',
   ],
-  ['pcap:@out=', 10, "option 'out' needs a value; expected for example out=out.pcap"],
+  ['pcap:@out=', 9, "option 'out' needs a value; expected for example out=out.pcap"],
   ['pcap:a@out=b@out=c', 13, "option 'out' is given twice; expected it once"],
+  ['pcap:a@short=fill', 13, "unknown value 'fill'; expected one of drop, pad, cut"],
+  ['pcap:a@follow=1', 13, "option 'follow' takes no value; write it alone"],
+  ['pcap:a@format=pcapng', 5, '@format is about the file that is written, and none is named; expected @out=OUT'],
+  [
+    'pcap:@out=b,short=pad',
+    5,
+    '@short and @follow are about the file that is read, and none is named; expected pcap:IN@…',
+  ],
+  [
+    'pcap:@out=b.pcap.gz',
+    5,
+    'captures are not compressed when they are written; write @out=- and pipe it: … | gzip > FILE',
+  ],
   ['a:b:c', 0, "unknown driver 'a'; expected one of netmap, vale, xdp, sim, pipe, pcap"],
   ['eth0{', 5, 'the pipe is missing; expected a number behind the brace, for example {1'],
   ['eth0:1', 0, "unknown driver 'eth0'; expected one of netmap, vale, xdp, sim, pipe, pcap"],
@@ -666,17 +688,27 @@ describe('any spec', () => {
   const file = fc
     .string({
       unit: fc.oneof(
-        fc.constantFrom('@', ',', 'out=', ':', '/'),
+        fc.constantFrom('@', ',', 'out=', 'follow', ':', '/'),
         fc.string({ minLength: 1, maxLength: 1, unit: 'binary' }),
       ),
       minLength: 1,
     })
-    .filter((name) => !name.includes('\0') && !name.includes('@out='));
+    .filter((name) => !name.includes('\0') && !/[@,](short|follow|out|format)([=@,]|$)/.test(name))
+    .filter((name) => !/\.(gz|zst|xz|bz2|lz4)$/i.test(name));
   const pcapSpec = fc
     .record(
-      { kind: fc.constant('pcap' as const), read: file.filter((name) => !name.startsWith('@')), write: file },
+      {
+        kind: fc.constant('pcap' as const),
+        read: file.filter((name) => !name.startsWith('@')),
+        write: file,
+        short: fc.constantFrom('drop', 'pad', 'cut'),
+        follow: fc.constant(true),
+        format: fc.constantFrom('pcap', 'pcapng'),
+      },
       { requiredKeys: ['kind'] },
     )
+    .filter(({ read, short, follow }) => read !== undefined || (short === undefined && follow === undefined))
+    .filter(({ write, format }) => write !== undefined || format === undefined)
     .filter(({ read, write }) => read !== undefined || write !== undefined);
   const autoSpec = fc.record({
     kind: fc.constant('auto' as const),

@@ -6,7 +6,7 @@ import { createCapture, type CaptureWriter } from '../../capture/writer.js';
 import { PortError } from '../../text/errors.js';
 import type { Memory } from '../../rings/memory.js';
 import type { Port, Prepare } from '../port.js';
-import type { PcapSpec } from '../../names/portspec.js';
+import { formatOf, type PcapSpec } from '../../names/pcap-name.js';
 import type { Region } from '../../rings/region.js';
 import type { Ring } from '../../rings/ring.js';
 import { CaptureRx } from './pcap-rx.js';
@@ -30,10 +30,10 @@ const NAP_NS = 1_000_000;
  *
  * @throws PortError when the file to read cannot be opened or is no Ethernet capture
  */
-export const preparePcap: Prepare<PcapSpec> = (spec) => {
+export const preparePcap: Prepare<PcapSpec> = (spec, options) => {
   const { read, write } = spec;
   // Before any port creates its file: that it is one of those being read is noticed only while they are open.
-  const opening = read === undefined ? undefined : asPort(spec.text, () => openChecked(read));
+  const opening = read === undefined ? undefined : asPort(spec.text, () => openChecked(read, spec.follow));
   return {
     needs: {
       plan: { tx: write === undefined ? [] : [SLOTS], rx: read === undefined ? [] : [SLOTS] },
@@ -41,16 +41,19 @@ export const preparePcap: Prepare<PcapSpec> = (spec) => {
     },
     open(memory) {
       if (memory === undefined) throw new TypeError(`${spec.text}: opened without the memory it needs`);
-      const writer = write === undefined ? undefined : asPort(spec.text, () => createCapture(write));
-      return new PcapPort(spec.text, memory, opening, writer);
+      const writer =
+        write === undefined
+          ? undefined
+          : asPort(spec.text, () => createCapture(write, { format: spec.format ?? formatOf(write) }));
+      return new PcapPort(spec, options.copy ?? false, memory, opening, writer);
     },
     abandon: () => opening?.close(),
   };
 };
 
 /** A file that cannot be bridged is refused at once. */
-function openChecked(path: string): Opening {
-  const opening = new Opening(path);
+function openChecked(path: string, follow = false): Opening {
+  const opening = new Opening(path, follow);
   opening.reader();
   return opening;
 }
@@ -66,6 +69,7 @@ function asPort<T>(name: string, action: () => T): T {
 }
 
 class PcapPort implements Port {
+  readonly name: string;
   readonly driver = 'pcap';
   readonly region: Region;
   readonly tx: readonly Ring[];
@@ -82,11 +86,13 @@ class PcapPort implements Port {
   #open = true;
 
   constructor(
-    readonly name: string,
+    spec: PcapSpec,
+    copied: boolean,
     memory: Memory,
     opening: Opening | undefined,
     writer: CaptureWriter | undefined,
   ) {
+    this.name = spec.text;
     const rings = memory.carve({ tx: writer ? [SLOTS] : [], rx: opening ? [SLOTS] : [] });
     const stamps = (this.#stamps = Stamps.of(memory));
     stamps.join(opening !== undefined, writer);
@@ -94,7 +100,7 @@ class PcapPort implements Port {
     this.region = memory.region;
     this.tx = rings.tx;
     this.rx = rings.rx;
-    this.#from = opening && new CaptureRx(opening, rings.rx[0], stamps);
+    this.#from = opening && new CaptureRx(opening, rings.rx[0], stamps, spec.short, copied);
     this.#to = writer && new CaptureTx(writer, rings.tx[0], stamps);
     this.hasLink = writer?.isFifo ?? false;
   }
@@ -103,13 +109,16 @@ class PcapPort implements Port {
     const notes: string[] = [];
     if (this.#from) {
       const { opening, reader } = this.#from;
-      notes.push(`reads ${opening.path}: ${reader?.format ?? 'a FIFO; frames flow once something is written to it'}`);
+      notes.push(`reads ${opening.path}: ${reader?.format ?? 'frames flow once something is written to it'}`);
+      const uncopied = reader?.uncopied;
+      if (uncopied !== undefined && this.#stamps.onlyCaptures) notes.push(`what is not copied from it: ${uncopied}`);
     }
     if (this.#to) {
-      const { isFifo, path, resolution } = this.#to.writer;
-      const unit = !this.#stamps.settled ? 'ns or µs as what is read' : resolution === 'ns' ? 'ns' : 'µs';
+      const { isFifo, format, path, resolution } = this.#to.writer;
+      const settled = format === 'pcapng' || this.#stamps.settled;
+      const unit = !settled ? 'ns or µs as what is read' : resolution === 'ns' ? 'ns' : 'µs';
       const fifo = isFifo ? '; a FIFO, whose link is up once somebody reads it' : '';
-      notes.push(`writes ${path}: pcap, little-endian, ${unit}${fifo}`);
+      notes.push(`writes ${path}: ${format}, little-endian, ${unit}${fifo}`);
     }
     return notes;
   }
@@ -148,7 +157,10 @@ class PcapPort implements Port {
 
   /**
    * Of the file read: `framesRead` (put into the rx ring), and the frames left out: `shortCaptured` (the capture holds
-   * only their beginning), `tooLong` (more than 64 slots), `empty` (no bytes); `badBuffers`: rx slots that came back
+   * only their beginning), `tooLong` (more than 64 slots), `empty` (no bytes), `otherLinkType_N` (no Ethernet frames).
+   * Of those read, the ones captured short that were delivered: `shortKept` as they are, to a capture, `shortPadded`
+   * with zeros in place of the rest, `shortCut` as if they ended there; and those with more bytes in the file than they
+   * had: `excessKept`, to a capture, and `excessCut`, without those bytes. `badBuffers`: rx slots that came back
    * with a buffer outside the memory. Of the file written: `framesWritten`, and the frames left out: `unwritten` (the
    * file could not be written), `txCorrupt` (a slot named bytes outside the memory), `txTooLong` (more than 64 slots);
    * `clampedTimes`: written with another time because pcap holds 1970 to 2106 only. `reinits`: rings put back because
@@ -161,6 +173,12 @@ class PcapPort implements Port {
     if (from) {
       stats['framesRead'] = from.frames;
       stats['shortCaptured'] = from.shortCaptured;
+      stats['shortKept'] = from.shortSent.keep;
+      stats['shortPadded'] = from.shortSent.pad;
+      stats['shortCut'] = from.shortSent.cut;
+      stats['excessKept'] = from.excess.keep;
+      stats['excessCut'] = from.excess.cut;
+      for (const [linkType, frames] of from.reader?.foreign ?? []) stats[`otherLinkType_${linkType}`] = frames;
       stats['tooLong'] = from.tooLong;
       stats['empty'] = from.empty;
       stats['badBuffers'] = from.badBuffers;

@@ -5,7 +5,11 @@ import type { CaptureReader } from '../../capture/reader.js';
 import { Kring } from '../../rings/kring.js';
 import type { Ring } from '../../rings/ring.js';
 import { FCS_BYTES } from '../../text/units.js';
+import type { PcapSpec } from '../../names/portspec.js';
 import type { Stamps } from './pcap-stamps.js';
+
+/** What becomes of frames that the capture holds in another length than they had. */
+type Short = NonNullable<PcapSpec['short']> | 'keep';
 
 /** Fills an rx ring with the frames of a capture. */
 export class CaptureRx {
@@ -13,6 +17,10 @@ export class CaptureRx {
   frames = 0;
   /** Frames left out because the capture holds only their beginning. */
   shortCaptured = 0;
+  /** Such frames that were delivered: as they are, to a capture; filled up with zeros; as if they ended there. */
+  readonly shortSent = { keep: 0, pad: 0, cut: 0 };
+  /** Frames whose record has more bytes than they had: delivered with those, to a capture, or without. */
+  readonly excess = { keep: 0, pad: 0, cut: 0 };
   /** Frames left out because they need more than 64 slots. */
   tooLong = 0;
   /** Frames left out because they have no bytes. */
@@ -22,6 +30,10 @@ export class CaptureRx {
   readonly kring: Kring;
   /** Bytes of the frame that has been read and waits for room in the ring; 0: none. */
   #waiting = 0;
+  /** Of those, the ones that the capture has; zeros follow. */
+  #captured = 0;
+  /** Bytes that the frame had and what waits has not. */
+  #missing = 0;
 
   /** The capture, once its header has come. */
   reader: CaptureReader | undefined;
@@ -30,6 +42,10 @@ export class CaptureRx {
     readonly opening: Opening,
     readonly ring: Ring,
     readonly stamps: Stamps,
+    /** undefined: kept between captures, dropped elsewhere. */
+    readonly short: Exclude<Short, 'keep'> | undefined,
+    /** Frames are copied on their way, and lose what stamps tell of them. */
+    readonly copied: boolean,
   ) {
     this.kring = new Kring(ring);
     if (opening.known !== undefined) this.#open();
@@ -74,23 +90,32 @@ export class CaptureRx {
     kring.publish(tail);
   }
 
-  /** Bytes the frame just read takes in the ring; 0 and counted where it cannot be delivered as it was on the wire. */
+  /** Bytes the frame just read takes in the ring; 0 and counted where it is not delivered. */
   #judge(reader: CaptureReader): number {
     // A slot has none. Whatever length is stated: Ethernet has one FCS, and early drafts of pcapng gave it in bits.
     const fcs = reader.fcsLength > 0 ? FCS_BYTES : 0;
-    const whole = reader.origLen - fcs;
-    if (reader.capLen < whole) {
-      this.shortCaptured++;
-      return 0;
+    const whole = Math.max(0, reader.origLen - fcs);
+    const captured = fcs > 0 ? Math.min(reader.capLen, whole) : reader.capLen;
+    const how = this.#treatment(captured, whole);
+    const length = how === 'pad' ? whole : how === 'cut' ? Math.min(captured, whole) : captured;
+    if (length > MAX_FRAME_SLOTS * this.ring.bufSize) this.tooLong++;
+    else if (whole === 0) this.empty++;
+    else if (how === 'drop' || length === 0) this.shortCaptured++;
+    else {
+      if (captured < whole) this.shortSent[how]++;
+      else if (captured > whole) this.excess[how]++;
+      this.#captured = Math.min(captured, length);
+      this.#missing = how === 'keep' ? whole - captured : 0;
+      return length;
     }
-    const length = fcs > 0 ? Math.min(reader.capLen, whole) : reader.capLen;
-    if (length > MAX_FRAME_SLOTS * this.ring.bufSize) {
-      this.tooLong++;
-      return 0;
-    }
-    if (length > 0) return length;
-    this.empty++;
     return 0;
+  }
+
+  /** What to do about a frame of `whole` bytes whose record has `captured`. */
+  #treatment(captured: number, whole: number): Short {
+    const keep = !this.copied && this.stamps.onlyCaptures;
+    if (captured < whole) return this.short ?? (keep ? 'keep' : 'drop');
+    return keep ? 'keep' : 'cut';
   }
 
   /** Puts the frame that waits into the slots from `tail` on. Returns how many it took, 0 where `room` does not suffice. */
@@ -99,6 +124,7 @@ export class CaptureRx {
     let left = this.#waiting;
     if (Math.ceil(left / ring.bufSize) > room) return 0;
     let from = reader.offset;
+    const end = from + this.#captured;
     let used = 0;
     for (let i = tail; left > 0; i = ring.after(i)) {
       if (used === room) return 0;
@@ -110,14 +136,17 @@ export class CaptureRx {
         this.badBuffers++;
         continue;
       }
-      if (left === this.#waiting) stamps.set(buffer, reader.tsSec, reader.tsNsec);
+      if (left === this.#waiting) stamps.set(buffer, reader.tsSec, reader.tsNsec, this.#missing);
       else stamps.clear(buffer);
       const piece = Math.min(left, ring.bufSize);
       left -= piece;
       ring.i32[ring.slotWord(i) + SLOT_PTR] = 0;
       ring.setLenFlags(i, piece, left > 0 ? MOREFRAG : 0);
-      copyBytes(reader.data, from, ring.u8, ring.dataStart(i), piece);
-      from += piece;
+      const at = ring.dataStart(i);
+      const captured = Math.min(piece, end - from);
+      copyBytes(reader.data, from, ring.u8, at, captured);
+      if (captured < piece) ring.u8.fill(0, at + captured, at + piece);
+      from += captured;
     }
     return used;
   }

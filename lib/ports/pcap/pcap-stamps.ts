@@ -8,16 +8,17 @@ const NONE = -1;
 const known = new WeakMap<Memory, Stamps>();
 
 /**
- * The times of the frames in one memory, by buffer: a slot has no room for a time, but a frame that is bridged keeps
- * its buffers. The port that reads a capture sets the time of a frame at its first buffer, the port that writes one
- * takes it away again.
+ * The times of the frames in one memory, by buffer, and how many bytes they had that were not captured: a slot has no
+ * room for either, but a frame that is bridged keeps its buffers. The port that reads a capture sets them at a frame's
+ * first buffer, the port that writes one takes them away again.
  *
- * Only captures keep this table. Another kind of port would fill a buffer and leave the old time standing, so times
- * count only in a memory that captures have to themselves; elsewhere, as in copy mode, a frame has the time of writing.
+ * Only captures keep this table. Another kind of port would fill a buffer and leave the old time standing, so it counts
+ * only in a memory that captures have to themselves; elsewhere, as in copy mode, a frame has the time of writing.
  */
 export class Stamps {
   readonly #sec: Float64Array;
   readonly #nsec: Int32Array;
+  readonly #missing: Int32Array;
   readonly #writers: CaptureWriter[] = [];
   /** Captures that are read, those of them whose header has been, and those where it says µs. */
   #reading = 0;
@@ -29,6 +30,7 @@ export class Stamps {
   private constructor(memory: Memory) {
     this.#sec = new Float64Array(memory.bufCount);
     this.#nsec = new Int32Array(memory.bufCount).fill(NONE);
+    this.#missing = new Int32Array(memory.bufCount);
     this.#shares = memory.shares;
   }
 
@@ -63,9 +65,16 @@ export class Stamps {
     for (const each of this.#writers) each.resolution = resolution;
   }
 
-  set(buffer: number, sec: number, nsec: number): void {
+  /** Whether what is read goes nowhere but into captures, which can hold frames of which only a part is there. */
+  get onlyCaptures(): boolean {
+    return this.#writers.length > 0 && this.#captures === this.#shares;
+  }
+
+  /** @param missing bytes of the frame that are not there; negative where there are more than it had */
+  set(buffer: number, sec: number, nsec: number, missing: number): void {
     this.#sec[buffer] = sec;
     this.#nsec[buffer] = nsec;
+    this.#missing[buffer] = missing;
   }
 
   clear(buffer: number): void {
@@ -84,5 +93,10 @@ export class Stamps {
   /** Nanoseconds within the second, where `has(buffer)`. */
   nsec(buffer: number): number {
     return this.#nsec[buffer];
+  }
+
+  /** Bytes of the frame that were not captured, modulo 2³², where `has(buffer)`. */
+  missing(buffer: number): number {
+    return this.#missing[buffer];
   }
 }

@@ -90,6 +90,7 @@ export class CaptureTx {
     let bad = false;
     let sec = 0;
     let nsec = 0;
+    let missing = 0;
     let last = first;
     for (let k = 0, i = first; k < slots; k++, i = ring.after(i)) {
       last = i;
@@ -100,6 +101,7 @@ export class CaptureTx {
       else if (carrying === 0 && stamps.has(buffer)) {
         sec = stamps.sec(buffer);
         nsec = stamps.nsec(buffer);
+        missing = stamps.missing(buffer);
       } else if (carrying === 0) {
         this.#readClock();
         sec = this.#clock.sec;
@@ -120,7 +122,7 @@ export class CaptureTx {
       else this.tooLong++;
       add(this.#leftOut, { frames: 1, bytes: length });
     } else if (good) {
-      writer.begin(length, length, sec, nsec);
+      writer.begin(length, (length + missing) >>> 0, sec, nsec);
       for (let k = 0, i = first; k < slots; k++, i = ring.after(i))
         writer.piece(ring.u8, ring.dataStart(i), ring.len(i));
     }

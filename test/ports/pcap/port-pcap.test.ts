@@ -313,17 +313,100 @@ describe('a capture bridged to a capture', () => {
 });
 
 describe('what cannot be bridged as it was', () => {
-  it('a frame captured short of its length is left out and counted', () => {
+  it('@short=drop: a frame captured short of its length is left out and counted', () => {
     const whole = [frame(60, 1), frame(100, 3)];
     const output = scratchPath();
     const { counters, read } = copyCapture(
-      file(pcap(NS, [whole[0], frame(68, 2, 1514), whole[1], frame(0, 4, 60)])),
+      `${file(pcap(NS, [whole[0], frame(68, 2, 1514), whole[1], frame(0, 4, 60)]))}@short=drop`,
       output,
     );
     assert.ok(readFileSync(output).equals(pcap(NS, whole)));
     assert.equal(read['shortCaptured'], 2);
     assert.equal(read['framesRead'], 2);
     assert.equal(counters[FRAMES], 2);
+  });
+
+  /** 60 of 60 bytes, 68 of 1514, 801 of 785, 3000 of 6000 (two slots of three), none of 60. */
+  const odd = [frame(60, 1), frame(68, 2, 1514), frame(801, 3, 785), frame(3000, 4, 6000), frame(0, 5, 60)];
+  /** The frames of `odd` as they arrive at a port that no capture is joined to; and its counters that are not 0. */
+  const delivered = (options: string): [number[], Record<string, number>] =>
+    withPorts([`pcap:${file(pcap(NS, odd))}${options}`], (port) => {
+      port.rxsync();
+      const lengths = [];
+      const ring = port.rx[0];
+      for (let i = ring.head, length = 0; i !== ring.tail; i = ring.after(i)) {
+        length += ring.len(i);
+        if ((ring.slotFlags(i) & MOREFRAG) !== 0) continue;
+        lengths.push(length);
+        length = 0;
+      }
+      return [lengths, Object.fromEntries(Object.entries(port.stats()).filter(([, value]) => value !== 0))];
+    });
+
+  it('a wire gets only frames that are whole, without the bytes they had not; the others are counted', () => {
+    for (const options of ['', '@short=drop'])
+      assert.deepEqual(delivered(options), [[60, 785], { framesRead: 2, shortCaptured: 3, excessCut: 1 }]);
+  });
+
+  it('@short=cut sends what there is of a frame, @short=pad zeros in place of the rest', () => {
+    const cut = { framesRead: 4, shortCaptured: 1, shortCut: 2, excessCut: 1 };
+    assert.deepEqual(delivered('@short=cut'), [[60, 68, 785, 3000], cut]);
+    assert.deepEqual(delivered('@short=pad'), [
+      [60, 1514, 785, 6000, 60],
+      { framesRead: 5, shortPadded: 3, excessCut: 1 },
+    ]);
+  });
+
+  it('from capture to capture frames keep both lengths, whatever @short says of the others', () => {
+    const filled = ({ data, origLen, ...time }: Frame): Frame => {
+      return { ...time, data: Buffer.concat([data, Buffer.alloc(origLen! - data.length)]) };
+    };
+    const ends = ({ data, ...frame }: Frame): Frame => ({ ...frame, data, origLen: data.length });
+    const [whole, short, excess, large, none] = odd as [Frame, Frame, Frame, Frame, Frame];
+    const cases: [options: string, expected: Frame[]][] = [
+      ['', [whole, short, excess, large]],
+      ['@short=drop', [whole, excess]],
+      ['@short=cut', [whole, ends(short), excess, ends(large)]],
+      ['@short=pad', [whole, filled(short), excess, filled(large), filled(none)]],
+    ];
+    for (const [options, expected] of cases) {
+      const output = scratchPath();
+      copyCapture(`${file(pcap(NS, odd))}${options}`, output);
+      assert.ok(readFileSync(output).equals(pcap(NS, expected)), options);
+    }
+  });
+
+  it('frames that are copied on their way lose what tells their lengths, and are treated as on a wire', () => {
+    const output = scratchPath();
+    const ports = openPorts([`pcap:${file(pcap(NS, odd))}`, `pcap:@out=${output}`], { copy: true });
+    const [from, to] = ports;
+    drain(from, to, 1024, false);
+    assert.equal(from.stats()['shortCaptured'], 3);
+    for (const port of ports) port.close();
+    assert.deepEqual(
+      records(output).map(({ data, origLen }) => [data.length, origLen]),
+      [
+        [60, 60],
+        [785, 785],
+      ],
+    );
+  });
+
+  it('padding hides what the buffer held before', () => {
+    const source = [...Array.from({ length: 1023 }, (_, i) => frame(1000, i)), frame(10, 1, 1000), frame(10, 2, 1000)];
+    withPorts([`pcap:${file(pcap(NS, source))}@short=pad`], (port) => {
+      const ring = port.rx[0];
+      port.rxsync();
+      ring.advance(1023);
+      port.rxsync();
+      for (const slot of [1023, 0]) {
+        assert.equal(ring.len(slot), 1000);
+        assert.deepEqual(
+          [...ring.data(slot).subarray(10)],
+          Array.from({ length: 990 }, () => 0),
+        );
+      }
+    });
   });
 
   it('a frame of more than 64 slots is left out and counted, one of exactly 64 is not', () => {
@@ -349,7 +432,7 @@ describe('what cannot be bridged as it was', () => {
     const kept = frame(60, 1);
     const output = scratchPath();
     const { read } = copyCapture(
-      file(pcap(NS, [...Array.from({ length: 5000 }, () => frame(20, 7, 60)), kept])),
+      `${file(pcap(NS, [...Array.from({ length: 5000 }, () => frame(20, 7, 60)), kept]))}@short=drop`,
       output,
     );
     assert.equal(read['shortCaptured'], 5000);
@@ -379,9 +462,10 @@ describe('what cannot be bridged as it was', () => {
         [
           [data.subarray(0, 60), 60],
           [data.subarray(0, 60), 60],
+          [data.subarray(0, 59), 60],
         ],
       );
-      assert.equal(read['shortCaptured'], 1);
+      assert.equal(read['shortKept'], 1);
     }
   });
 
