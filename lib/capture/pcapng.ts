@@ -51,8 +51,6 @@ export class PcapngReader extends CaptureReader {
   #passing = false;
   #passStart = 0;
   #passLeft = 0;
-  /** Whether the last block read is in the public fields, as a frame. */
-  #delivered = false;
   /** Interfaces described so far, in all sections, whose frames are Ethernet's, and whose are not. */
   #ethernet = 0;
   #others = 0;
@@ -99,10 +97,10 @@ export class PcapngReader extends CaptureReader {
   }
 
   override next(): boolean {
-    this.#delivered = false;
+    const before = this.frame;
     while (!this.ended && this.#atBlock()) {
       if (!(isPacket(this.#type) ? this.#readPacket() : this.#readOther())) return false;
-      if (this.#delivered) return true;
+      if (this.frame > before) return true;
     }
     return false;
   }
@@ -226,8 +224,8 @@ export class PcapngReader extends CaptureReader {
           `${this.#what()} has option ${code} with a wrong length of ${length} bytes`,
         );
       }
-      if (code === IF_TSRESOL) tsresol ??= bytes[value]!;
-      else if (code === IF_FCSLEN) fcsLength ??= bytes[value]!;
+      if (code === IF_TSRESOL) tsresol ??= bytes[value];
+      else if (code === IF_FCSLEN) fcsLength ??= bytes[value];
       else if (code === IF_TSOFFSET) {
         const high = u32(bytes, value + (this.#bigEndian ? 0 : 4), this.#bigEndian) | 0;
         tsoffset ??= high * 4294967296 + u32(bytes, value + (this.#bigEndian ? 4 : 0), this.#bigEndian);
@@ -277,8 +275,7 @@ export class PcapngReader extends CaptureReader {
       );
     }
     this.source.pos = pos + this.#length;
-    this.#delivered = from.linkType === ETHERNET;
-    if (!this.#delivered) {
+    if (from.linkType !== ETHERNET) {
       this.foreign.set(from.linkType, (this.foreign.get(from.linkType) ?? 0) + 1);
       return true;
     }

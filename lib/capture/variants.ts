@@ -12,7 +12,7 @@ const BY_MAGIC = new Map([
 /** Variants under the usual magic, by the size of their record headers in bytes (16 is the usual one). */
 const BY_RECORD_HEADER = [
   [20, "Nokia's variant of pcap, whose record headers have 20 bytes"],
-  [24, 'pcap as the tcpdump of SuSE Linux 6.3 wrote it, whose record headers have 24 bytes'],
+  [24, 'pcap as the tcpdump of Red Hat Linux 6.1 wrote it, whose record headers have 24 bytes'],
 ] as const;
 
 const USUAL = 16;

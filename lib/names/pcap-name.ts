@@ -65,7 +65,7 @@ export function parsePcap(body: Slice): PcapSpec {
 /** The options of `@key=value,key=value…`, each up to where the next begins. */
 function pairsOf(list: Slice): Slice[] {
   const starts = [...list.text.matchAll(OPTION)].map(({ index }) => index + 1);
-  return starts.map((start, i) => list.cut(start, i + 1 < starts.length ? starts[i + 1]! - 1 : undefined));
+  return starts.map((start, i) => list.cut(start, i + 1 < starts.length ? starts[i + 1] - 1 : undefined));
 }
 
 function checkFiles({ read, write, short, follow, format }: PcapSpec, body: Slice): void {

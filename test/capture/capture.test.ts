@@ -862,9 +862,9 @@ describe('what is no capture', () => {
     () => {
       const variants: [editcap: string, expected: RegExp][] = [
         ['nokiapcap', /: Nokia's variant of pcap, whose record headers have 20 bytes; /],
-        ['suse6_3pcap', /: pcap as the tcpdump of SuSE Linux 6\.3 wrote it, whose record headers have 24 bytes; /],
+        ['rh6_1pcap', /: pcap as the tcpdump of Red Hat Linux 6\.1 wrote it, whose record headers have 24 bytes; /],
         ['modpcap', /: pcap with Alexey Kuznetzov's longer record headers, /],
-        ['rh6_1pcap', /: pcap with Alexey Kuznetzov's longer record headers, /],
+        ['suse6_3pcap', /: pcap with Alexey Kuznetzov's longer record headers, /],
       ];
       for (const file of ['afs.pcap', 'pptp.pcap']) {
         const original = join(CAPTURES, file);
