@@ -57,6 +57,8 @@ export interface SimSpec {
   readonly budget: number;
   /** Probability, 0..1, that an arriving frame is lost before it reaches the ring. Default 0. */
   readonly drop: number;
+  /** Frames that leave before the port wedges: it takes no more back from tx until it is opened anew; 0 = never. Default 0. */
+  readonly wedge: number;
   /** Link state over time: nanoseconds up, then nanoseconds down, repeated. Default: always up. */
   readonly flap?: { readonly up: number; readonly down: number };
   /** `real`: the machine's time; `virtual`: `step` nanoseconds pass per sync. Default `real`. */
@@ -88,6 +90,7 @@ const DEFAULTS = {
   skip: 0,
   budget: 0,
   drop: 0,
+  wedge: 0,
   clock: 'real',
   step: 1000,
   count: 0,
@@ -125,6 +128,7 @@ const OPTIONS: Options<SimSpec> = new Map([
   field('skip', 'skip', '10', DEFAULTS.skip, orOff(unit(parseSkip))),
   field('budget', 'budget', '32', DEFAULTS.budget, orOff(count)),
   field('drop', 'drop', '1%', DEFAULTS.drop, orOff(share)),
+  field('wedge', 'wedge', '10M', DEFAULTS.wedge, orOff(count)),
   field('flap', 'flap', '1s/100ms', undefined, {
     read(value) {
       const slash = value.text.indexOf('/');

@@ -49,6 +49,7 @@ const sim = (fields: Partial<SimSpec>): Omit<SimSpec, 'text'> => ({
   skip: 0,
   budget: 0,
   drop: 0,
+  wedge: 0,
   clock: 'real',
   step: 1000,
   count: 0,
@@ -197,6 +198,7 @@ describe('port names', () => {
       ['sim:a@itr=off,txtimer=0,skip=off,budget=0', sim({}), 'sim:a'],
       ['sim:a@rings=4,frags=3,skip=10,budget=32', sim({ rings: 4, frags: 3, skip: 10, budget: 32 })],
       ['sim:a@drop=1%', sim({ drop: 0.01 })],
+      ['sim:a@wedge=10M', sim({ wedge: 1e7 }), 'sim:a@wedge=10000000'],
       ['sim:a@drop=0.01', sim({ drop: 0.01 }), 'sim:a@drop=1%'],
       ['sim:a@flap=1s/100ms', sim({ flap: { up: 1_000_000_000, down: 100_000_000 } })],
       [
@@ -337,7 +339,7 @@ const ERRORS: readonly (readonly [string, number, string])[] = [
   [
     'sim:a@slot=2048',
     6,
-    "unknown option 'slot' of a sim port; did you mean 'slots'? expected one of rate, load, size, slots, rings, itr, txtimer, frags, skip, budget, drop, flap, clock, step, count, check, buf, seed",
+    "unknown option 'slot' of a sim port; did you mean 'slots'? expected one of rate, load, size, slots, rings, itr, txtimer, frags, skip, budget, drop, wedge, flap, clock, step, count, check, buf, seed",
   ],
   [
     'sim:a@rate=10Q',
@@ -349,7 +351,7 @@ const ERRORS: readonly (readonly [string, number, string])[] = [
   [
     'sim:a@',
     6,
-    'the option is missing; expected one of rate, load, size, slots, rings, itr, txtimer, frags, skip, budget, drop, flap, clock, step, count, check, buf, seed',
+    'the option is missing; expected one of rate, load, size, slots, rings, itr, txtimer, frags, skip, budget, drop, wedge, flap, clock, step, count, check, buf, seed',
   ],
   ['sim:a@load=2', 11, "share '2' is above 100%; write a percentage or a number from 0 to 1, for example 1% or 0.01"],
   ['sim:a@frags=65', 12, "number '65' is out of range; write a whole number from 0 to 64"],
@@ -663,6 +665,7 @@ describe('any spec', () => {
       skip: time.map((every) => (every === 1 ? 0 : every)),
       budget: time,
       drop: share,
+      wedge: time,
       flap: fc.record({ up: someTime, down: someTime }),
       clock: fc.constantFrom('real', 'virtual'),
       step: someTime,
@@ -674,7 +677,7 @@ describe('any spec', () => {
     {
       requiredKeys: [
         ...(['kind', 'name', 'rate', 'load', 'size', 'slots', 'rings', 'itr', 'txtimer', 'frags', 'skip'] as const),
-        ...(['budget', 'drop', 'clock', 'step', 'count', 'check', 'buf', 'seed'] as const),
+        ...(['budget', 'drop', 'wedge', 'clock', 'step', 'count', 'check', 'buf', 'seed'] as const),
       ],
     },
   );

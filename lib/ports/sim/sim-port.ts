@@ -8,9 +8,9 @@ import type { SimSpec } from '../../names/sim-name.js';
 import { SequenceCheck } from '../../stats/sequence.js';
 import { SimClock, TICK, TIME } from './sim-clock.js';
 import { ArrivalTimes, DepartureTimes } from './sim-latency.js';
-import { SENT_BYTES, UNTIL, WIRE_FREE } from './sim-rings.js';
 import { SimRx } from './sim-rx.js';
-import { SimTx, SimWire } from './sim-tx.js';
+import { SimTx } from './sim-tx.js';
+import { SENT_BYTES, SimWire, UNTIL, WIRE_FREE } from './sim-wire.js';
 
 /** What stats() of a simulated port counts; frames unless it says otherwise. */
 export interface SimStats extends Record<string, number> {
@@ -79,7 +79,7 @@ export class SimPort implements Port {
     this.tx = tx;
     this.rx = rx;
     this.#clock = new SimClock(spec);
-    this.#wire = new SimWire(spec.rate === Infinity ? 0 : 8e9 / spec.rate);
+    this.#wire = new SimWire(spec.rate === Infinity ? 0 : 8e9 / spec.rate, spec.wedge || Infinity);
     // 256 ports of 256 rings before tags repeat; what repeats in one bridge would have to be opened in it.
     const port = ports++ & 0xff;
     this.#receivers = rx.map((ring) => new SimRx(ring, spec, this.#clock.at, rx.length, (port << 8) | ring.id));

@@ -2,6 +2,7 @@ import * as abi from '../../rings/abi.js';
 import type { Ring } from '../../rings/ring.js';
 import { specialize } from '../../rings/specialize.js';
 import * as frame from './sim-frame.js';
+import * as wires from './sim-wire.js';
 
 /**
  * Fills slots [slot, slot + n) of an rx ring with single-slot frames of `len` bytes, stamped with consecutive
@@ -38,9 +39,9 @@ function makeFill(
     let s = seq | 0;
     for (let k = 0; k < n; k = (k + 1) | 0) {
       const at = (slot0 + (i << 2)) | 0;
+      const idx = w[at] | 0;
+      if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers) return k;
       if (stamp) {
-        const idx = w[at] | 0;
-        if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers) return k;
         const data = (bufBase + Math.imul(idx, bufWords)) | 0;
         const mark = Math.imul(s ^ tagBits, MIX) ^ len;
         w[data] = mac0;
@@ -62,37 +63,31 @@ function makeFill(
   };
 }
 
-/** Where {@link Drain} keeps the wire's time and its sums. */
-export const WIRE_FREE = 0;
-export const UNTIL = 1;
-export const SENT_BYTES = 2;
-
 /**
- * Lets single-slot frames leave slots [slot, slot + n) of a tx ring, each at the time the wire is free, until the
- * time in `wire[UNTIL]`; checks their stamps. Stops at the first frame that is not plain (several slots, zero length,
- * a stamp that is not the expected one). Returns how many left; `wire` is brought up to date, and of every `every`-th
- * frame `taken` gets what latency is made from; see DepartureTimes.
+ * Lets single-slot frames leave slots [slot, slot + n) of a tx ring, one after the other, each when the wire is free
+ * and until UNTIL; checks their stamps. Stops before the first frame that is not plain (several slots, zero length, no
+ * data of the region, a stamp that is not the expected one). Returns how many left. The wire is brought up to date,
+ * and of every `every`-th frame `taken` gets what latency is made from; see DepartureTimes.
  */
 export type Drain = (slot: number, n: number) => number;
 
 export function drainFor(
   ring: Ring,
-  wire: Float64Array,
-  nsPerByte: number,
+  wire: wires.SimWire,
   check: boolean,
   expected: Int32Array,
   every = 0,
   taken: Float64Array = new Float64Array(1),
 ): Drain {
-  return specialize(makeDrain, 'sim-drain')(abi, frame, ring, wire, nsPerByte, check, expected, every, taken);
+  return specialize(makeDrain, 'sim-drain')(abi, frame, wires, ring, wire, check, expected, every, taken);
 }
 
 function makeDrain(
   { FIRST_BUFFER, LEN_MASK, MOREFRAG }: typeof abi,
   { ETHERTYPE, MARK_STRIDE, MARK_WORD, MIX, SEQ_WORD, STAMP_BYTES, TAG_WORD }: typeof frame,
+  { BESIDE_LEN, LEAST_LEN, SENT_BYTES, UNTIL, WIRE_FREE }: typeof wires,
   ring: Ring,
-  wire: Float64Array,
-  nsPerByte: number,
+  { state, nsPerByte }: wires.SimWire,
   check: boolean,
   expected: Int32Array,
   every: number,
@@ -103,14 +98,15 @@ function makeDrain(
   const bufBase = ring.bufBase >> 2;
   const bufWords = bufSize >> 2;
   const buffers = ring.bufLimit - FIRST_BUFFER;
+  const shortest = check ? STAMP_BYTES : 1;
   const sampled = every !== 0;
   const others = every - 1;
 
   return function drain(slot: number, n: number): number {
     const w = words;
     const next = expected;
-    let free = wire[0];
-    const until = wire[1];
+    let free = state[WIRE_FREE];
+    const until = state[UNTIL];
     let bytes = 0;
     let i = slot;
     let k = 0;
@@ -119,17 +115,16 @@ function makeDrain(
       const at = (slot0 + (i << 2)) | 0;
       const lenFlags = w[(at + 1) | 0] | 0;
       const len = lenFlags & LEN_MASK;
-      if ((lenFlags & MOREFRAG) !== 0 || len === 0) break;
+      const idx = w[at] | 0;
+      const offset = offsetMask === 0 ? 0 : w[(at + 2) | 0] & offsetMask;
+      if ((lenFlags & MOREFRAG) !== 0 || len < shortest || len > bufSize - offset) break;
+      if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers) break;
+      let left = 0;
       if (nsPerByte !== 0) {
-        // Ethernet pads to 64 bytes with FCS; preamble and gap take 20 more (IEEE 802.3).
-        const left = free + ((len < 60 ? 60 : len) + 24) * nsPerByte;
+        left = free + ((len < LEAST_LEN ? LEAST_LEN : len) + BESIDE_LEN) * nsPerByte;
         if (left > until) break;
-        free = left;
       }
       if (check) {
-        const idx = w[at] | 0;
-        const offset = offsetMask === 0 ? 0 : w[(at + 2) | 0] & offsetMask;
-        if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers || len < STAMP_BYTES || len > bufSize - offset) break;
         const data = (bufBase + Math.imul(idx, bufWords) + (offset >> 2)) | 0;
         const tagWord = w[(data + TAG_WORD) | 0] | 0;
         const tag = tagWord >>> 16;
@@ -150,17 +145,19 @@ function makeDrain(
         if (sampled && (seq & others) === 0) {
           taken[noted] = tag;
           taken[(noted + 1) | 0] = seq;
-          taken[(noted + 2) | 0] = free;
+          taken[(noted + 2) | 0] = left;
           noted = (noted + 3) | 0;
         }
       }
+      // It leaves: only now the wire is charged.
+      free = left;
       bytes = (bytes + len) | 0;
       i = (i + 1) | 0;
       if (i === numSlots) i = 0;
     }
     if (sampled) taken[0] = noted;
-    wire[0] = free;
-    wire[2] += bytes >>> 0; // unsigned: a full turn of the largest ring of the largest buffers is below 2^32
+    if (nsPerByte !== 0) state[WIRE_FREE] = free;
+    state[SENT_BYTES] += bytes >>> 0; // unsigned: a full turn of the largest ring of the largest buffers is below 2^32
     return k;
   };
 }

@@ -5,102 +5,111 @@ import type { SimSpec } from '../../names/sim-name.js';
 import { FCS_BYTES, mixSequence, WIRE_OVERHEAD_BYTES } from '../../text/units.js';
 import { TICK, TIME } from './sim-clock.js';
 import type { ArrivalTimes } from './sim-latency.js';
-import { MIX, stampFrame } from './sim-frame.js';
+import { SimLoss } from './sim-loss.js';
+import { stampFrame } from './sim-frame.js';
 import { fillFor, type Fill } from './sim-rings.js';
 
-/** Link times of a ring, ns: when the next frame arrives, and of the moderation tick that was shown last. */
+/**
+ * Link times of a ring, ns: when the next frame arrives, when the first of those being dealt with did, and of the
+ * moderation tick that was shown last.
+ */
 const NEXT = 0;
-const SHOWN = 1;
-
-/** Frames of the receiving side of one ring, since opening. */
-export interface Arrivals {
-  /** Frames that arrived at the port. */
-  offered: number;
-  /** Of these, frames that found too few free slots. */
-  missed: number;
-  /** Of these, frames lost on purpose (`drop=`). */
-  dropped: number;
-}
+const FIRST = 1;
+const SHOWN = 2;
+/** Frames dealt with in one step at most: what a small integer holds. */
+const MOST_AT_ONCE = 0x3fffffff;
 
 /**
  * The receiving side of one simulated ring: frames arrive by the clock, take free slots, and become visible at once
  * or at the next moderation tick. A frame that finds no room is lost, as on a NIC; its sequence number is used up.
+ *
+ * What a sync has to do is bounded by the slots that are free, however many frames are due: once none of them can find
+ * room, all the rest are counted in one step.
  */
-export class SimRx implements Arrivals {
+export class SimRx {
+  /** Frames that arrived at the port. */
   offered = 0;
+  /** Of these, frames that found too few free slots. */
   missed = 0;
+  /** Of these, frames lost on purpose (`drop=`). */
   dropped = 0;
   /** Slots given to the user with length zero (`skip=`). */
   zeroSlots = 0;
-  /** Arrivals stopped for want of a usable buffer: slots the user handed back with an index outside the region. */
+  /** The same because they name no buffer: slots the user handed back with an index outside the region. */
   badSlots = 0;
 
   readonly kring: Kring;
   readonly #at: Float64Array;
-  readonly #tag: number;
+  readonly #spec: SimSpec;
+  readonly #fill: Fill;
+  readonly #loss: SimLoss;
   /** Where a frame of several slots is put together. */
   readonly #scratch: Int32Array;
   readonly #scratchBytes: Uint8Array;
-  readonly #fill: Fill;
-  readonly #spec: SimSpec;
-  #most: number;
-  #times: ArrivalTimes | undefined;
   /** Lengths of the frames without FCS, in the order in which they repeat. */
   readonly #lengths: Int32Array;
-  /** ns from each frame to the next one of this ring, as offered. */
+  /** ns from each frame to the next one of this ring, as offered; and for all of them. */
   readonly #gaps: Float64Array;
-  readonly #plain: boolean;
+  readonly #round: number;
+  /** Slots with data that the smallest frame takes. */
+  readonly #least: number;
   readonly #limit: number;
-  /** NEXT and SHOWN; see SimClock.at for why they are no fields. */
-  readonly #own = new Float64Array(2);
+  /** NEXT, FIRST and SHOWN; see SimClock.at for why they are no fields. */
+  readonly #own = new Float64Array(3);
+  #times: ArrivalTimes | undefined;
+  /** Frames offered before the source ends. */
+  #most: number;
+  /** Place of the next frame in `#lengths`. */
   #turn = 0;
+  #seq = 0;
   /** Next slot a frame goes to; slots [visible, fill) hold frames not yet shown. */
   #fillSlot = 0;
   #visible = 0;
-  #up = true;
-  /** The moderation tick whose frames are visible. */
   /** Slots the ring may fill. */
   #free: number;
   /** Consumed by the user but not refilled yet (`budget=`). */
   #unfilled = 0;
+  /** Slots that get data before one goes empty (`skip=`). */
+  #untilSkip: number;
+  #up = true;
   #paused = false;
-  #sinceSkip = 0;
-  #seq = 0;
-  #random: number;
 
   /**
    * @param ring   the ring
    * @param at     the link's time; see SimClock.at
    * @param rings  rings of the port: frames come to them in turn, each gets its share of the rate
-   * @param tag    what the stamps of this ring's frames say
+   * @param tag    what the stamps of this ring's frames say; its low byte is the ring's number
    */
-  constructor(ring: Ring, spec: SimSpec, at: Float64Array, rings: number, tag: number) {
+  constructor(
+    ring: Ring,
+    spec: SimSpec,
+    at: Float64Array,
+    rings: number,
+    readonly tag: number,
+  ) {
+    const number = tag & 0xff;
     this.#at = at;
     this.kring = new Kring(ring);
     this.#spec = spec;
     this.#fill = fillFor(ring, tag, spec.check);
-    this.#tag = tag;
     this.#free = ring.numSlots - 1;
-    this.#limit = spec.count === 0 ? Infinity : Math.ceil((spec.count - (tag & 0xff)) / rings);
+    this.#untilSkip = spec.skip > 0 ? spec.skip - 1 : ring.numSlots;
+    this.#limit = spec.count === 0 ? Infinity : Math.ceil((spec.count - number) / rings);
     this.#most = this.#limit;
     const sizes = mixSequence(spec.size);
-    this.#lengths = Int32Array.from(sizes, (size) => size - FCS_BYTES);
     const nsPerByte = spec.load > 0 ? (8e9 / spec.rate) * (rings / spec.load) : Infinity;
+    this.#lengths = Int32Array.from(sizes, (size) => size - FCS_BYTES);
     this.#gaps = Float64Array.from(sizes, (size) => (size + WIRE_OVERHEAD_BYTES) * nsPerByte);
+    this.#round = this.#gaps.reduce((sum, gap) => sum + gap);
+    this.#least = this.#slotsOf(Math.min(...this.#lengths));
     // The first frame is there when its last bit is: rings are served in turn.
-    this.#own[NEXT] = spec.rate === Infinity ? 0 : (this.#gaps[0] * ((tag & 0xff) + 1)) / rings;
-    this.#plain =
-      sizes.length === 1 && spec.frags <= 1 && this.#lengths[0] <= ring.bufSize && spec.skip === 0 && spec.drop === 0;
-    // Spread, because xorshift starts slowly from small numbers; the port's number is left out, to be repeatable.
-    this.#random = Math.imul((spec.seed << 6) + (tag & 0xff) + 1, MIX);
+    this.#own[NEXT] = spec.rate === Infinity ? 0 : (this.#gaps[0] * (number + 1)) / rings;
+    // The port's number is left out of the seed, to be repeatable.
+    this.#loss = new SimLoss(spec.drop, (spec.seed << 6) + number + 1);
     this.#scratch = new Int32Array(Math.ceil(Math.max(...this.#lengths) / 4));
     this.#scratchBytes = new Uint8Array(this.#scratch.buffer);
   }
 
-  /** Stamp of this ring's frames. */
-  get tag(): number {
-    return this.#tag;
-  }
   /** Sequence number the next frame gets. */
   get nextSeq(): number {
     return this.#seq;
@@ -166,132 +175,161 @@ export class SimRx implements Arrivals {
   /** Frames that arrive until now, or until the latest tick. */
   #arrive(until: typeof TIME | typeof TICK): void {
     if (this.#paused) return;
-    const t = this.#at[until];
-    if (this.#spec.rate === Infinity) {
-      this.#arriveUnlimited();
-      return;
-    }
-    if (this.#plain) {
-      const gap = this.#gaps[0];
-      // At most what a small integer holds; after a stall of seconds the rest comes with the next sync.
-      const due = Math.min(Math.floor((t - this.#own[NEXT]) / gap) + 1, this.#most - this.offered, 0x3fffffff) | 0;
-      if (due <= 0) return; // also when the load is 0 and the gap infinite
-      this.#times?.note(this.#seq, due, this.#own[NEXT], gap);
-      this.#own[NEXT] += due * gap;
-      this.#arrivePlain(due);
-      return;
-    }
-    while (this.#own[NEXT] <= t && this.offered < this.#most) {
-      this.#times?.note(this.#seq, 1, this.#own[NEXT], 0);
-      this.#arriveOne();
-      this.#own[NEXT] += this.#gaps[this.#turn]; // the next frame is there when its own last bit is
-    }
+    if (this.#spec.rate === Infinity) this.#arriveUnlimited();
+    else for (let n = this.#due(until); n > 0; n = this.#due(until)) this.#miss(n - this.#receive(n));
   }
 
-  /** rate=max: as many as there is room for; nothing is ever missed. */
+  /**
+   * Frames that are due and can be dealt with together: of one length, or more than find room; 0: no more. The next is
+   * the one behind them, though `#turn` stays at the first.
+   */
+  #due(until: typeof TIME | typeof TICK): number {
+    const own = this.#own;
+    const frames = this.#lengths.length;
+    const most = Math.min(this.#most - this.offered, MOST_AT_ONCE);
+    if (own[NEXT] > this.#at[until] || most <= 0) return 0;
+    const alone = frames > 1 && this.#free >= this.#least;
+    const rounds = alone ? 0 : Math.floor(Math.min((this.#at[until] - own[NEXT]) / this.#round, (most - 1) / frames));
+    own[FIRST] = own[NEXT];
+    // Whole rounds and one frame; the next is there when its own last bit is.
+    own[NEXT] += rounds * this.#round + this.#gaps[this.#after(this.#turn)];
+    return (rounds * frames + 1) | 0;
+  }
+
+  #after(turn: number): number {
+    return turn + 1 === this.#lengths.length ? 0 : turn + 1;
+  }
+
+  /** rate=max: as many as there is room for; a frame that finds none waits. Frames lost on purpose take no room. */
   #arriveUnlimited(): void {
     if (this.#spec.load === 0 || !this.#up) return;
-    if (this.#plain) {
-      const due = Math.min(this.#free, this.#most - this.offered);
-      if (due > 0) this.#arrivePlain(due);
-      return;
+    let due = Math.min(this.kring.ring.numSlots, this.#most - this.offered);
+    while (due > 0) {
+      const seen = this.#receive(this.#lengths.length === 1 ? due : 1);
+      if (seen === 0) return;
+      due -= seen;
     }
-    // A frame that finds no room waits, instead of being missed: try while the largest fits. At most a ring of them a
-    // sync, because frames lost on purpose take no room.
-    for (let k = this.kring.ring.numSlots; k > 0 && this.#free >= this.#largest && this.offered < this.#most; k--)
-      this.#arriveOne();
   }
 
-  get #largest(): number {
-    let slots = 1;
-    for (const len of this.#lengths) slots = Math.max(slots, this.#slotsOf(len));
-    return slots + (this.#spec.skip > 0 ? 1 + Math.floor((slots - 1) / (this.#spec.skip - 1)) : 0);
-  }
-
-  /** `n` single-slot frames of one length. */
-  #arrivePlain(n: number): void {
-    const { ring } = this.kring;
-    let stored = 0;
-    while (stored < n && this.#free > 0) {
-      const fits = Math.min(n - stored, this.#free);
-      const filled = this.#fill(this.#fillSlot, fits, this.#seq + stored, this.#lengths[0]);
-      stored += filled;
-      this.#free -= filled;
-      this.#fillSlot = (this.#fillSlot + filled) % ring.numSlots;
-      if (filled === fits) continue;
-      // A slot without a buffer of the region: shown with length zero, so that nobody reads it.
-      this.badSlots++;
-      ring.setLenFlags(this.#fillSlot, 0);
-      this.#fillSlot = ring.after(this.#fillSlot);
-      this.#free--;
+  /** `n` frames of one length, until one finds no room. Returns how many were received or lost on purpose. */
+  #receive(n: number): number {
+    const loss = this.#loss;
+    let seen = 0;
+    while (seen < n) {
+      const run = Math.min(n - seen, loss.run);
+      const passed = loss.losing ? run : this.#store(run);
+      if (loss.losing) this.dropped += run;
+      else
+        this.#times?.note(this.#seq, passed, this.#own[FIRST] + seen * this.#gaps[this.#turn], this.#gaps[this.#turn]);
+      loss.pass(passed);
+      this.#seq = (this.#seq + passed) | 0;
+      seen += passed;
+      if (passed < run) break;
     }
-    // At rate=max a frame that finds no slot waits.
-    const seen = this.#spec.rate === Infinity ? stored : n;
     this.offered += seen;
-    this.missed += seen - stored;
-    this.#seq = (this.#seq + seen) | 0;
+    if (seen === n) this.#turn = this.#after(this.#turn);
+    return seen;
+  }
+
+  /** `n` frames that find no room: the first was spared to get so far, of the others some are lost on purpose. */
+  #miss(n: number): void {
+    if (n === 0) return;
+    const dropped = this.#loss.of(n - 1);
+    this.#loss.begin();
+    this.dropped += dropped;
+    this.missed += n - dropped;
+    this.offered += n;
+    this.#seq = (this.#seq + n) | 0;
+    this.#turn = this.#after(this.#turn);
+  }
+
+  /** Puts `n` frames into slots. Returns how many found room. */
+  #store(n: number): number {
+    const len = this.#lengths[this.#turn];
+    const slots = this.#slotsOf(len);
+    let stored = 0;
+    if (slots === 1) return this.#storeWhole(n, len);
+    while (stored < n && this.#storeSpread((this.#seq + stored) | 0, len, slots)) stored++;
+    return stored;
   }
 
   #slotsOf(len: number): number {
     return Math.max(Math.ceil(len / this.kring.ring.bufSize), this.#spec.frags, 1);
   }
 
-  /** One frame of any kind: several slots, skipped slots, loss on purpose. */
-  #arriveOne(): void {
+  /** Slots that go empty before the next `slots` with data are full. */
+  #empties(slots: number): number {
+    const { skip } = this.#spec;
+    return slots <= this.#untilSkip ? 0 : 1 + Math.floor((slots - this.#untilSkip - 1) / (skip - 1));
+  }
+
+  /** Frames of a slot each. */
+  #storeWhole(n: number, len: number): number {
     const { ring } = this.kring;
-    const len = this.#lengths[this.#turn];
-    this.#turn = this.#turn + 1 === this.#lengths.length ? 0 : this.#turn + 1;
-    const seq = this.#seq;
-    this.#seq = (this.#seq + 1) | 0;
-    this.offered++;
-    if (this.#spec.drop > 0 && this.#chance() < this.#spec.drop) {
-      this.dropped++;
-      return;
+    let stored = 0;
+    while (stored < n && this.#free > this.#empties(1)) {
+      if (this.#untilSkip === 0) {
+        this.zeroSlots++;
+        this.#untilSkip = this.#spec.skip - 1;
+        this.#passOver();
+      }
+      const fits = Math.min(n - stored, this.#free, this.#untilSkip);
+      const filled = this.#fill(this.#fillSlot, fits, this.#seq + stored, len);
+      stored += filled;
+      if (this.#spec.skip > 0) this.#untilSkip -= filled;
+      this.#free -= filled;
+      this.#fillSlot = (this.#fillSlot + filled) % ring.numSlots;
+      if (filled === fits) continue;
+      this.badSlots++;
+      this.#passOver();
     }
-    const slots = this.#slotsOf(len);
-    if (this.#spec.check) stampFrame(this.#scratch, len, this.#tag, seq);
+    return stored;
+  }
+
+  /** Shows the next slot with length zero, so that nobody reads it. */
+  #passOver(): void {
+    const { ring } = this.kring;
+    ring.setLenFlags(this.#fillSlot, 0);
+    this.#fillSlot = ring.after(this.#fillSlot);
+    this.#free--;
+  }
+
+  /** A frame of several slots, all of it or nothing. Returns whether it found room. */
+  #storeSpread(seq: number, len: number, slots: number): boolean {
+    const { ring } = this.kring;
+    const { skip, check } = this.#spec;
+    if (slots + this.#empties(slots) > this.#free) return false;
+    if (check) stampFrame(this.#scratch, len, this.tag, seq);
     let slot = this.#fillSlot;
     let used = 0;
     let skipped = 0;
     let bad = 0;
-    let sinceSkip = this.#sinceSkip;
-    for (let done = 0, k = 0; done < len;) {
-      if (used === this.#free) {
-        this.missed++; // nothing was shown: the slots stay free
-        return;
-      }
+    let untilSkip = this.#untilSkip;
+    for (let k = 0, done = 0; done < len; slot = ring.after(slot)) {
+      if (used === this.#free) return false; // slots without a buffer took the room
       used++;
-      const more = done > 0 ? MOREFRAG : 0; // a slot without data before the frame is none of its slots
-      if (this.#spec.skip > 0 && ++sinceSkip === this.#spec.skip) {
-        sinceSkip = 0;
+      const more = done > 0 ? MOREFRAG : 0; // an empty slot before the frame is none of its slots
+      if (untilSkip === 0) {
+        untilSkip = skip - 1;
         skipped++;
         ring.setLenFlags(slot, 0, more);
       } else if (!ring.bufferValid(slot)) {
         bad++;
         ring.setLenFlags(slot, 0, more);
       } else {
+        if (skip > 0) untilSkip--;
         const end = Math.floor((len * ++k) / slots); // even pieces, and exactly `slots` of them
         ring.i32[ring.slotWord(slot) + SLOT_PTR] = 0;
         ring.setLenFlags(slot, end - done, end < len ? MOREFRAG : 0);
-        if (this.#spec.check) ring.u8.set(this.#scratchBytes.subarray(done, end), ring.dataStart(slot));
+        if (check) ring.u8.set(this.#scratchBytes.subarray(done, end), ring.dataStart(slot));
         done = end;
       }
-      slot = ring.after(slot);
     }
-    this.#sinceSkip = sinceSkip;
+    this.#untilSkip = untilSkip;
     this.zeroSlots += skipped;
     this.badSlots += bad;
     this.#fillSlot = slot;
     this.#free -= used;
-  }
-
-  /** xorshift32: repeatable for a seed. */
-  #chance(): number {
-    let x = this.#random | 0 || 1;
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    this.#random = x;
-    return (x >>> 0) / 0x1_0000_0000;
+    return true;
   }
 }

@@ -5,18 +5,8 @@ import type { Ring } from '../../rings/ring.js';
 import type { SequenceCheck } from '../../stats/sequence.js';
 import type { DepartureTimes } from './sim-latency.js';
 import { judgeFrame, SEQ_WORD, TAG_WORD } from './sim-frame.js';
-import { drainFor, SENT_BYTES, UNTIL, WIRE_FREE, type Drain } from './sim-rings.js';
-
-/** The wire that all tx rings of a port share. */
-export class SimWire {
-  /** See WIRE_FREE, UNTIL, SENT_BYTES. */
-  readonly state = new Float64Array(4);
-
-  constructor(
-    /** 0: no limit. */
-    readonly nsPerByte: number,
-  ) {}
-}
+import { drainFor, type Drain } from './sim-rings.js';
+import { WIRE_FREE, type SimWire } from './sim-wire.js';
 
 /** The sending side of one simulated ring: frames leave at line rate, slots come back at once or at the timer. */
 export class SimTx {
@@ -42,7 +32,7 @@ export class SimTx {
     readonly checked: boolean,
   ) {
     this.kring = new Kring(ring);
-    this.#drain = drainFor(ring, wire.state, wire.nsPerByte, checked, check.expected);
+    this.#drain = drainFor(ring, wire, checked, check.expected);
   }
 
   /** Takes the times at which frames leave from now on. */
@@ -50,7 +40,7 @@ export class SimTx {
     const { wire, check, checked } = this;
     const { every, taken } = latency;
     this.#latency = latency;
-    this.#drain = drainFor(this.kring.ring, wire.state, wire.nsPerByte, checked, check.expected, every, taken);
+    this.#drain = drainFor(this.kring.ring, wire, checked, check.expected, every, taken);
   }
 
   /** Slots handed over that have not left. */
@@ -61,14 +51,20 @@ export class SimTx {
 
   /** Frames that leave until the wire's UNTIL. */
   depart(): void {
-    const { ring } = this.kring;
+    const { wire } = this;
     for (let pending = this.pending; pending > 0; pending = this.pending) {
-      const left = this.#drain(this.#cursor, pending);
-      this.sent += left;
+      const n = pending < wire.left ? pending : wire.left;
+      const left = this.#drain(this.#cursor, n);
       this.#latency?.settle();
-      this.#cursor = (this.#cursor + left) % ring.numSlots;
-      if (left === pending || !this.#departOne(pending - left)) break;
+      this.#sent(left, left);
+      if (left === n || !this.#departOne(pending - left)) return;
     }
+  }
+
+  #sent(frames: number, slots: number): void {
+    this.sent += frames;
+    if (this.wire.left !== Infinity) this.wire.left -= frames;
+    this.#cursor = (this.#cursor + slots) % this.kring.ring.numSlots;
   }
 
   /** Takes what the user handed over. Returns whether anything was. */
@@ -88,7 +84,6 @@ export class SimTx {
   /** The frame at the cursor, of any kind. False: its time has not come, or its end is not there. */
   #departOne(pending: number): boolean {
     const { ring } = this.kring;
-    const { state, nsPerByte } = this.wire;
     let slots = 0;
     let bytes = 0;
     let valid = true;
@@ -104,18 +99,12 @@ export class SimTx {
       valid &&= ring.slotValid(i);
       slots++;
     }
-    if (bytes === 0) valid = false;
-    if (valid && nsPerByte !== 0) {
-      const left = state[WIRE_FREE] + (Math.max(bytes, 60) + 24) * nsPerByte;
-      if (left > state[UNTIL]) return false;
-      state[WIRE_FREE] = left;
-    }
-    if (valid) {
-      this.sent++;
-      state[SENT_BYTES] += bytes;
+    if (bytes === 0 || !valid) this.#discard(slots);
+    else {
+      if (!this.wire.carry(bytes)) return false;
       if (this.checked) this.#judge(slots, bytes);
-      this.#cursor = (this.#cursor + slots) % ring.numSlots;
-    } else this.#discard(slots);
+      this.#sent(1, slots);
+    }
     return true;
   }
 
