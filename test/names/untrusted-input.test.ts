@@ -10,7 +10,7 @@ import { Sender } from '../../lib/gen/sender.js';
 import { REQUEST } from '../../lib/gen/tag.js';
 import { makeTemplates } from '../../lib/gen/templates.js';
 import { readIperf3 } from '../../lib/measure/matrix/iperf3.js';
-import { ReadingError } from '../../lib/measure/matrix/matrix-read.js';
+import { ReadingError } from '../../lib/measure/matrix/measured.js';
 import { now } from '../../lib/shim/native.js';
 import { openPort } from '../../lib/ports/open.js';
 

@@ -1,5 +1,5 @@
 import { Histogram } from '../../lib/stats/histogram.js';
-import type { Result } from '../../lib/measure/results/results.js';
+import type { Result } from '../../lib/measure/results/result.js';
 import { lineRate } from '../../lib/text/units.js';
 import { normalStream } from './random.js';
 

@@ -14,7 +14,8 @@ import {
   unjudgedText,
 } from '../../measure/compare/compare-text.js';
 import { countText, formatChange, formatShare, textTable } from '../../text/format.js';
-import { cellKey, readResults } from '../../measure/results/results.js';
+import { cellKey } from '../../measure/results/result.js';
+import { readResults } from '../../measure/results/results.js';
 
 const DEFAULTS = { alpha: 0.05, noise: 0.5 };
 

@@ -1,26 +1,11 @@
-import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
 import { UsageError } from '../../text/errors.js';
-import { parsePercent } from '../../text/units.js';
-import { costMetrics, noteOf, shortOffer } from '../../measure/trial/bench.js';
-import { helped, type Output } from './measure-cli.js';
-import { cpuMetrics } from '../../measure/trial/cpu.js';
 import { formatShare } from '../../text/format.js';
-import { BENCH_OPTIONS, onBench } from './open-bench.js';
-import { parseSeconds, placeOf } from './setup.js';
-
-const OPTIONS = {
-  ...BENCH_OPTIONS,
-  steps: { value: 'PERCENT', help: 'From one load to the next, as a share of the line rate. Default: 10%.' },
-  seconds: { value: 'N', help: 'Length of each trial. Default: 2.' },
-} as const satisfies OptionTable;
-
-export const LOSS_HELP = `Usage: measure loss [options]
-
-The frame loss rate curve of RFC 2544 section 26.3: one trial at line rate, then at ever lower loads, until two trials in a
-row lose nothing.
-
-${optionsHelp(OPTIONS)}
-`;
+import { parsePercent } from '../../text/units.js';
+import { benchRemarks, costMetrics, lossOf } from '../../measure/trial/bench.js';
+import { shortOffer } from '../../measure/trial/offer.js';
+import { experiment } from './experiment.js';
+import { BENCH_OPTIONS } from './open-bench.js';
+import { parseLength } from './setup-options.js';
 
 /** The loads of RFC 2544 section 26.3 as shares of the line rate: 1, 1 − step, … above 0. */
 export function lossLoads(step: number): number[] {
@@ -29,65 +14,67 @@ export function lossLoads(step: number): number[] {
   return loads.filter((load) => load > 0);
 }
 
-const HEADS = ['size\nbytes', 'load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'];
+/** `measure loss`. */
+export const runLoss = experiment({
+  kind: 'loss',
+  help: [
+    `Usage: measure loss [options]
 
-/** Runs `measure loss`. Returns the exit code. */
-export async function runLoss(args: string[], io: Output): Promise<number> {
-  const line = new CommandLine(OPTIONS, args);
-  if (helped(line, io, LOSS_HELP)) return 0;
-  const step = line.read('steps', parseStep) ?? 0.1;
-  const seconds = line.read('seconds', parseSeconds) ?? 2;
-  return onBench(line, io, { about: `${seconds} s a load`, heads: HEADS }, async (run) => {
-    const { setup, bench, emitter, trials } = run;
-    const remarks: string[] = [];
-    for (const size of setup.sizes) {
-      let lossless = 0;
-      for (const load of lossLoads(step)) {
-        const place = `${placeOf(size, setup)} at ${(100 * load).toFixed(1)} % of line rate`;
-        emitter.progress(place);
-        const asked = load * bench.maxLoad(size);
-        const trial = await bench.run({ size, load: asked, seconds });
-        trials.push(trial);
-        const loss = trial.offered === 0 ? 0 : trial.lost / trial.offered;
-        const offered = trial.offered / trial.seconds / 1e6;
-        const short = shortOffer(asked, trial);
-        if (short !== undefined) remarks.push(`${size} bytes at ${(100 * load).toFixed(1)} % of line rate: ${short}.`);
-        emitter.add(
-          {
-            kind: 'loss',
-            cell: { ...bench.cell(size), load },
-            metrics: {
-              offered_mpps: offered,
-              mpps: trial.rate / 1e6,
-              loss,
-              lost_frames: trial.lost,
-              ...costMetrics(trial),
-              ...cpuMetrics(trial.cores),
-            },
-            ...noteOf(short),
-            cores: trial.cores,
-          },
-          [
-            String(size),
-            (100 * load).toFixed(1),
-            offered.toFixed(3),
-            (trial.rate / 1e6).toFixed(3),
-            String(trial.lost),
-            formatShare(loss),
-          ],
-          `${place}: ${short === undefined ? '' : `${short}, `}${formatShare(loss)} lost`,
-        );
-        lossless = trial.lost === 0 ? lossless + 1 : 0;
-        if (lossless === 2) break;
-      }
-    }
-    return remarks.length === 0
-      ? []
-      : [
-          `${remarks.join('\n')}\nWhat was lost there was lost at the load that was offered, not at the one that was asked for.`,
-        ];
-  });
-}
+The frame loss rate curve of RFC 2544 section 26.3: one trial at line rate, then at ever lower loads, until two trials in a
+row lose nothing.`,
+  ],
+  options: {
+    ...BENCH_OPTIONS,
+    steps: { value: 'PERCENT', help: 'From one load to the next, as a share of the line rate. Default: 10%.' },
+    seconds: { value: 'TIME', help: 'Length of each trial, such as 2 or 500ms. Default: 2.' },
+  },
+  heads: ['size\nbytes', 'load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'],
+  plan(line) {
+    const step = line.read('steps', parseStep) ?? 0.1;
+    const seconds = line.read('seconds', parseLength) ?? 2;
+    let fellShort = false;
+    return {
+      about: (ways) => `${ways}, ${seconds} s a load`,
+      async *measure({ bench, size, name, run, progress, remark }) {
+        let lossless = 0;
+        for (const load of lossLoads(step)) {
+          const percent = `at ${(100 * load).toFixed(1)} % of line rate`;
+          progress(`${name} ${percent}`);
+          const asked = load * bench.maxLoad(size);
+          const trial = await run({ load: asked, seconds });
+          const loss = lossOf(trial);
+          const mpps = { offered_mpps: trial.offered / trial.seconds / 1e6, mpps: trial.rate / 1e6 };
+          const short = shortOffer(asked, trial);
+          if (short !== undefined) remark(` ${percent}: ${short}.`);
+          fellShort ||= short !== undefined;
+          yield {
+            cell: { load },
+            metrics: { ...mpps, loss, lost_frames: trial.lost, ...costMetrics(trial) },
+            trial,
+            notes: [short],
+            texts: [
+              String(size),
+              (100 * load).toFixed(1),
+              mpps.offered_mpps.toFixed(3),
+              mpps.mpps.toFixed(3),
+              String(trial.lost),
+              formatShare(loss),
+            ],
+            said: `${name} ${percent}: ${short === undefined ? '' : `${short}, `}${formatShare(loss)} lost`,
+          };
+          lossless = trial.lost === 0 ? lossless + 1 : 0;
+          if (lossless === 2) return;
+        }
+      },
+      end: (trials) => [
+        ...(fellShort
+          ? ['What was lost there was lost at the load that was offered, not at the one that was asked for.']
+          : []),
+        ...benchRemarks(trials),
+      ],
+    };
+  },
+});
 
 function parseStep(text: string): number {
   const step = parsePercent(text);

@@ -17,7 +17,8 @@ import {
 } from '../../measure/matrix/matrix.js';
 import { metricHead, metricOf, primaryMetric, untoldUnit } from '../../measure/results/metrics.js';
 import { median } from '../../stats/rank.js';
-import { readResults, type Result } from '../../measure/results/results.js';
+import { readResults } from '../../measure/results/results.js';
+import type { Result } from '../../measure/results/result.js';
 
 const OPTIONS = {
   out: {

@@ -9,7 +9,8 @@ import { countText } from '../../text/format.js';
 import { htmlReport } from '../../measure/report/html.js';
 import { markdownReport, standaloneSvg } from '../../measure/report/markdown.js';
 import { makeReport } from '../../measure/report/report.js';
-import { readResults, type ResultLine } from '../../measure/results/results.js';
+import { readResults } from '../../measure/results/results.js';
+import type { ResultLine } from '../../measure/results/result.js';
 
 const OPTIONS = {
   html: { value: 'FILE', help: 'One page that needs nothing else: no script, no network; "-" is standard output.' },

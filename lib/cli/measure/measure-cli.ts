@@ -9,6 +9,9 @@ export interface Output {
   err: (text: string) => void;
 }
 
+/** A subcommand: it returns the exit code. @throws UsageError, PortError */
+export type Command = (args: string[], io: Output) => number | Promise<number>;
+
 /** Whether the help was asked for: then it is printed. */
 export function helped(line: CommandLine<'help'>, io: Output, help: string): boolean {
   if (line.has('help')) io.out(help);

@@ -1,11 +1,10 @@
 import type { CommandLine, OptionTable } from '../options.js';
 import { UsageError } from '../../text/errors.js';
 import { formatPortSpec, parsePortSpec } from '../../names/portspec.js';
-import { benchRemarks, simBench, type Bench, type BenchTrial } from '../../measure/trial/bench.js';
-import type { Output } from './measure-cli.js';
-import { Emitter, numberColumns } from './output-lines.js';
+import { simBench, type Bench } from '../../measure/trial/bench.js';
 import { outerBench } from '../../measure/trial/outer-bench.js';
-import { readCommon, readSetup, SETUP_OPTIONS, type Common } from './setup.js';
+import { readCommon, readSetup, SETUP_OPTIONS } from './setup-options.js';
+import type { Setup } from '../../measure/trial/setup.js';
 
 export const BENCH_OPTIONS = {
   ...SETUP_OPTIONS,
@@ -21,10 +20,15 @@ export const BENCH_OPTIONS = {
 /** The bench that the options describe; close() it. @throws UsageError, PortError */
 export async function openBench(
   line: CommandLine<keyof typeof BENCH_OPTIONS>,
-): Promise<{ setup: Common; bench: Bench }> {
+): Promise<{ setup: Setup; bench: Bench }> {
   const [tx, rx] = [line.read('tx', String), line.read('rx', String)];
   if (tx === undefined && rx === undefined) {
     const setup = readSetup(line);
+    if (setup.rate === Infinity)
+      throw new UsageError(
+        'rate=max: a link without a speed has no load to search for; give a rate such as --rate 10G, ' +
+          'or run measure --rate max, which shows what the machine can do',
+      );
     return { setup, bench: simBench(setup) };
   }
   if (tx === undefined || rx === undefined)
@@ -54,38 +58,4 @@ function samePorts(option: string, port: string, other: string, otherPort: strin
     `${option} ${port} and ${other} ${otherPort} are the same port; the generator and the sink each need a port of their ` +
       'own, apart from those of what is measured',
   );
-}
-
-/** A bench while a command measures at it. */
-export interface BenchRun {
-  setup: Common;
-  bench: Bench;
-  emitter: Emitter;
-  /** The trials run so far; a command adds its own. */
-  trials: BenchTrial[];
-}
-
-/**
- * Opens the bench that the options describe, measures at it, prints the table, and closes it whatever happens.
- * @param about what is done at it, for people
- * @param measure measures every size; returns what the figures do not say by themselves
- * @returns the exit code: 1 when lost frames are in no counter
- */
-export async function onBench(
-  line: CommandLine<keyof typeof BENCH_OPTIONS>,
-  io: Output,
-  { about, heads }: { about: string; heads: readonly string[] },
-  measure: (run: BenchRun) => Promise<string[]>,
-): Promise<number> {
-  const { setup, bench } = await openBench(line);
-  try {
-    const emitter = new Emitter(setup, io, numberColumns(...heads));
-    emitter.say(`${bench.title}\n${bench.directions === 1 ? 'one way' : 'both ways'}, ${about}\n\n`);
-    const trials: BenchTrial[] = [];
-    const remarks = await measure({ setup, bench, emitter, trials });
-    emitter.end([...remarks, ...benchRemarks(trials)]);
-    return trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
-  } finally {
-    await bench.close();
-  }
 }

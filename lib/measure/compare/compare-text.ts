@@ -12,7 +12,7 @@ import {
 import { countText, formatChange, formatDifference, formatNumber, formatP } from '../../text/format.js';
 import { metricHead } from '../results/metrics.js';
 import { fewestValues } from '../../stats/rank.js';
-import { cellKey } from '../results/results.js';
+import { cellKey } from '../results/result.js';
 
 /** The change and its interval, in percent or, for metrics compared by difference, in their own unit. */
 export function changeText({ scale, effect, change, changeLower, changeUpper }: Comparison): [string, string] {

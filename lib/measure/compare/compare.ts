@@ -1,7 +1,8 @@
 import { UsageError } from '../../text/errors.js';
 import { commonSettings, without } from '../results/cells.js';
 import { formatShare } from '../../text/format.js';
-import { metricOf, primaryMetric, type Metric } from '../results/metrics.js';
+import { metricOf, primaryMetric } from '../results/metrics.js';
+import { type Cell, cellKey, type Metric, type ResultKind, type ResultLine } from '../results/result.js';
 import {
   differenceEffect,
   fewestValues,
@@ -13,7 +14,6 @@ import {
   smallestP,
   type Effect,
 } from '../../stats/rank.js';
-import { cellKey, type Cell, type ResultKind, type ResultLine } from '../results/results.js';
 
 export type Verdict = 'better' | 'worse' | 'no difference shown' | 'too few repeats' | 'too noisy to tell';
 

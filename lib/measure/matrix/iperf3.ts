@@ -1,5 +1,5 @@
 /** The report of `iperf3 --json` (written against iperf 3.12; older ones lack some fields). */
-import { ReadingError, type Measured } from './matrix-read.js';
+import { type Measured, ReadingError } from './measured.js';
 
 interface Sum {
   seconds?: number;

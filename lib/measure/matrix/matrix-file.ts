@@ -6,9 +6,9 @@ import { placeholders, splitWords, type Words } from './matrix-command.js';
 import { OFFLOADS, type DeviceSettings } from './matrix-device.js';
 import { parseSource, type Reading } from './matrix-read.js';
 import { checkTrialSetting, isTrialSetting, TRIAL_SETTING_NAMES, type Scalar } from './matrix-trial.js';
-import type { Metric } from '../results/metrics.js';
+import type { Metric } from '../results/result.js';
 import { isMetric } from '../results/results.js';
-import { DEFAULT_PORTS } from '../../cli/measure/setup.js';
+import { DEFAULT_PORTS } from '../trial/setup.js';
 
 /** A setting given as commands, placeholders not yet filled in. */
 export interface CommandSetting {

@@ -6,7 +6,7 @@ import type { DeviceSettings } from './matrix-device.js';
 import type { AxisValue, CommandSetting, Matrix } from './matrix-file.js';
 import { product, shuffled } from './matrix-order.js';
 import { planTrial, type Scalar, type TrialPlan } from './matrix-trial.js';
-import { cellKey, type Cell } from '../results/results.js';
+import { type Cell, cellKey } from '../results/result.js';
 
 /** A setting given as commands. */
 export interface CommandStep {

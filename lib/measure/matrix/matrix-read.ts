@@ -1,25 +1,14 @@
 /** What a command of a matrix measured, read from what it printed. */
 import { UsageError } from '../../text/errors.js';
 import { readIperf3 } from './iperf3.js';
-import type { Result } from '../results/results.js';
+import { ReadingError, type Measured } from './measured.js';
 import { parseResult } from '../results/results.js';
-
-/** The part of a result that a cell's run supplies. */
-export type Measured = Pick<
-  Result,
-  'metrics' | 'units' | 'samples' | 'sample_s' | 'histogram' | 'link_gbps' | 'note' | 'cores'
->;
 
 /** How one number is found in a command's output. */
 export type Source = { how: 'number' } | { how: 'json'; path: string } | { how: 'match'; pattern: RegExp };
 
 /** How a command's output is read. */
 export type Reading = 'iperf3' | 'results' | ReadonlyMap<string, Source>;
-
-/** What was printed is not what was expected. */
-export class ReadingError extends Error {
-  override readonly name = 'ReadingError';
-}
 
 /**
  * Reads a source as a matrix file gives it: `number`, `json:PATH` or `match:REGEXP`.

@@ -3,8 +3,10 @@ import { UsageError } from '../../text/errors.js';
 import { formatPortSpec, parsePortSpec, type SimSpec } from '../../names/portspec.js';
 import { BURST, CPU, within, type Range } from '../../text/units.js';
 import { cpuMetrics } from '../trial/cpu.js';
-import type { Measured } from './matrix-read.js';
-import { runTrial, type TrialOptions, type TrialResult } from '../trial/trial.js';
+import type { Measured } from './measured.js';
+import { benchTrial, costMetrics, lossOf, unexplainedRemarks, type BenchTrial } from '../trial/bench.js';
+import { DEFAULT_WAIT } from '../trial/setup.js';
+import { runTrial, type TrialOptions } from '../trial/trial.js';
 
 export type Scalar = string | number | boolean;
 
@@ -139,47 +141,32 @@ export function planTrial(
   };
 }
 
-/** Sums over directions and workers; each worker's rate is over its own time. */
-function measured(trials: readonly TrialResult[], { rate, clock }: SimSpec): Measured {
-  const total = (key: keyof TrialResult['directions'][number]): number =>
-    trials.flatMap(({ directions }) => directions).reduce((sum, one) => sum + one[key], 0);
-  const perSecond = (of: (trial: TrialResult) => number): number =>
-    trials.reduce((sum, trial) => sum + of(trial) / trial.seconds, 0);
-  const each = (trial: TrialResult, key: keyof TrialResult['directions'][number]): number =>
-    trial.directions.reduce((sum, one) => sum + one[key], 0);
-  const offered = total('offered');
-  const unexplained = total('unexplained');
-  const forwarded = total('forwarded');
-  const busyNs = trials.reduce((sum, trial) => sum + trial.busyShare * (trial.userNs + trial.systemNs), 0);
-  const busyCycles = trials.reduce((sum, trial) => sum + trial.busyShare * trial.cycles, 0);
-  // All workers ran at the same time, on the same cores.
-  const [{ cores }] = trials;
+/** What the workers' trials came to, as metrics. */
+function measured(trial: BenchTrial, rate: number): Measured {
+  const { busyShare, longestGapNs, cores, unexplained } = trial;
   return {
     metrics: {
-      mpps: perSecond((trial) => each(trial, 'forwardedInTime')) / 1e6,
-      offered_mpps: perSecond((trial) => each(trial, 'offered')) / 1e6,
-      loss: offered === 0 ? 0 : total('lost') / offered,
-      lost_frames: total('lost'),
-      duplicate_frames: total('duplicates'),
-      reordered_frames: total('reordered'),
-      corrupt_frames: total('corrupt'),
-      // On the virtual clock, what the threads did says nothing.
-      ...(clock === 'real' && {
-        ...(forwarded > 0 && { frame_ns: busyNs / forwarded }),
-        ...(forwarded > 0 && Number.isFinite(busyCycles) && { frame_cycles: busyCycles / forwarded }),
-        busy_share: trials.reduce((sum, trial) => sum + trial.busyShare, 0) / trials.length,
-        longest_gap_us: Math.max(...trials.map((trial) => trial.longestGapNs)) / 1e3,
-      }),
+      mpps: trial.rate / 1e6,
+      offered_mpps: trial.offered / trial.seconds / 1e6,
+      loss: lossOf(trial),
+      lost_frames: trial.lost,
+      duplicate_frames: trial.duplicates,
+      reordered_frames: trial.reordered,
+      corrupt_frames: trial.corrupt,
+      ...costMetrics(trial),
+      ...(busyShare !== undefined && { busy_share: busyShare }),
+      ...(longestGapNs !== undefined && { longest_gap_us: longestGapNs / 1e3 }),
       ...cpuMetrics(cores),
     },
     cores,
     ...(Number.isFinite(rate) && { link_gbps: rate / 1e9 }),
-    ...(unexplained > 0 && { note: `${unexplained} lost frames are in no counter: this is a fault, please report it` }),
+    ...(unexplained > 0 && { note: unexplainedRemarks([trial])[0] }),
   };
 }
 
 /** Runs the trial of a cell. Rejects when `signal` ends it early, or as runTrial() does. */
 export async function runTrialPlan({ options, workers }: TrialPlan, signal: AbortSignal): Promise<Measured> {
-  const spec = parsePortSpec(options.names[0]) as SimSpec;
-  return measured(await Promise.all(Array.from({ length: workers }, () => runTrial({ ...options, signal }))), spec);
+  const { clock, rate } = parsePortSpec(options.names[0]) as SimSpec;
+  const trials = await Promise.all(Array.from({ length: workers }, () => runTrial({ ...options, signal })));
+  return measured(benchTrial(trials, clock, options.wait ?? DEFAULT_WAIT), rate);
 }

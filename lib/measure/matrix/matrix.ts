@@ -12,10 +12,12 @@ import { CommandError, output, runCommand, saidBy } from './matrix-command.js';
 import { applyDevice, readDevice } from './matrix-device.js';
 import type { Matrix } from './matrix-file.js';
 import { planRuns, type RunPlan } from './matrix-plan.js';
-import { readOutput, type Measured } from './matrix-read.js';
+import { readOutput } from './matrix-read.js';
+import type { Measured } from './measured.js';
 import { runTrialPlan } from './matrix-trial.js';
 import { Journal, RestoreError, undoAll, type UndoStep } from './matrix-undo.js';
-import { appendResults, cellKey, readResults, RESULT_VERSION, type Result } from '../results/results.js';
+import { appendResults, readResults } from '../results/results.js';
+import { cellKey, type Result, RESULT_VERSION } from '../results/result.js';
 import { describeSurroundings } from '../results/surroundings.js';
 
 /** What happens while a matrix runs. `left` counts the runs that remain after this one. */

@@ -2,7 +2,7 @@
 import type { Figure } from './figure.js';
 import { groupBy, hasSize, pointOf, seriesNamer, sizeOf } from './report-lines.js';
 import { linesTable } from './report-table.js';
-import type { ResultLine } from '../results/results.js';
+import type { ResultLine } from '../results/result.js';
 import { linearAxis, valuesAxis } from './scale.js';
 import { xyChart, type Chart, type Series } from './svg.js';
 

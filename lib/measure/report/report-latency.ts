@@ -5,7 +5,7 @@ import { formatNumber, formatShare } from '../../text/format.js';
 import { Histogram } from '../../stats/histogram.js';
 import { groupBy, seriesNamer, where } from './report-lines.js';
 import { linesTable, type Computed } from './report-table.js';
-import type { ResultLine } from '../results/results.js';
+import type { ResultLine } from '../results/result.js';
 import { logAxis, percentileAxis } from './scale.js';
 import { xyChart, type Chart, type Series } from './svg.js';
 

@@ -2,7 +2,7 @@
 import { commonSettings, namerWithout } from '../results/cells.js';
 import { formatNumber } from '../../text/format.js';
 import { median } from '../../stats/rank.js';
-import type { ResultLine } from '../results/results.js';
+import type { ResultLine } from '../results/result.js';
 import type { Point } from './svg.js';
 
 export const where = ({ file, line }: ResultLine): string => `${file}:${line}`;

@@ -4,7 +4,7 @@ import { formatShare } from '../../text/format.js';
 import { median } from '../../stats/rank.js';
 import { groupBy, pointOf, seriesNamer } from './report-lines.js';
 import { linesTable } from './report-table.js';
-import type { ResultLine } from '../results/results.js';
+import type { ResultLine } from '../results/result.js';
 import { linearAxis, ratioAxis } from './scale.js';
 import { xyChart, type Chart, type Series } from './svg.js';
 

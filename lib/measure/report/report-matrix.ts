@@ -6,7 +6,7 @@ import { metricOf, primaryMetric } from '../results/metrics.js';
 import { median } from '../../stats/rank.js';
 import { groupBy, seriesNamer, whereAll } from './report-lines.js';
 import { linesTable } from './report-table.js';
-import type { ResultLine } from '../results/results.js';
+import type { ResultLine } from '../results/result.js';
 import { heatChart } from './svg.js';
 
 /** The axis for the columns of a heat map: the one with the most values that still fit side by side. */

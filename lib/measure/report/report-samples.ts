@@ -4,7 +4,7 @@ import { formatNumber } from '../../text/format.js';
 import { metricHead, metricOf } from '../results/metrics.js';
 import { groupBy, seriesNamer, where } from './report-lines.js';
 import { DIGITS, linesTable } from './report-table.js';
-import type { ResultLine } from '../results/results.js';
+import type { ResultLine } from '../results/result.js';
 import { linearAxis } from './scale.js';
 import { xyChart, type Chart, type Series } from './svg.js';
 

@@ -4,7 +4,7 @@ import type { Figure } from './figure.js';
 import { formatNumber } from '../../text/format.js';
 import { groupBy, hasSize, pointOf, seriesNamer, sizeOf } from './report-lines.js';
 import { kindTables, linesTable, type Computed } from './report-table.js';
-import type { ResultKind, ResultLine } from '../results/results.js';
+import type { ResultKind, ResultLine } from '../results/result.js';
 import { linearAxis, valuesAxis } from './scale.js';
 import { xyChart, type Chart, type Series } from './svg.js';
 

@@ -2,7 +2,7 @@
 import { formatNumber } from '../../text/format.js';
 import { isCpuShare, metricHead, metricOf, primaryMetric } from '../results/metrics.js';
 import { groupBy, where } from './report-lines.js';
-import type { Result, ResultLine } from '../results/results.js';
+import type { Result, ResultLine } from '../results/result.js';
 
 export interface Table {
   /** What the rows are, where a figure has several tables. */

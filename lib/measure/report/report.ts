@@ -11,7 +11,7 @@ import { matrixFigures } from './report-matrix.js';
 import { sampleFigures } from './report-samples.js';
 import { speedFigures } from './report-speed.js';
 import { linesTable } from './report-table.js';
-import type { ResultLine } from '../results/results.js';
+import type { ResultLine } from '../results/result.js';
 import type { Surroundings } from '../results/surroundings.js';
 
 export interface Report {

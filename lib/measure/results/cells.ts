@@ -1,5 +1,5 @@
 /** Settings of cells: what all of them share is said once, and each is named by the rest. */
-import { cellKey, type Cell } from './results.js';
+import { type Cell, cellKey } from './result.js';
 
 /** The settings that every cell has, with the same value. */
 export function commonSettings(cells: readonly Cell[]): Cell {

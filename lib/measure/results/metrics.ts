@@ -1,19 +1,6 @@
-import type { Result, ResultKind } from './results.js';
-
-/** How a number of a result is shown and judged. */
-export interface Metric {
-  unit: string;
-  label?: string;
-  /** Which way is good. Without it the metric is shown but never judged. */
-  better?: 'higher' | 'lower';
-  /**
-   * How two runs are set against each other: by ratio, or by difference where zero is an everyday value (a loss ratio)
-   * and a ratio to it says nothing. Default: ratio.
-   */
-  scale?: 'ratio' | 'difference';
-  /** With `scale: 'difference'`: the smallest difference worth telling, in the metric's unit; changes below are noise. */
-  matters?: number;
-}
+/** What is known of metrics by their names, and which one a result is about. */
+import type { Histogram } from '../../stats/histogram.js';
+import type { Metric, Result, ResultKind } from './result.js';
 
 const HIGHER = { better: 'higher' } as const;
 const LOWER = { better: 'lower' } as const;
@@ -101,4 +88,23 @@ export function primaryMetric(result: Result): string | undefined {
   const first = (some: readonly string[]): string | undefined =>
     some.find((name) => metricOf(name, result.units).better !== undefined) ?? some.at(0);
   return PRIMARY[result.kind].find(has) ?? first(own) ?? first(names);
+}
+
+/** The percentiles of a latency distribution that results have. */
+export const PERCENTILES = [
+  ['p50_ns', 50],
+  ['p99_ns', 99],
+  ['p999_ns', 99.9],
+  ['p9999_ns', 99.99],
+] as const;
+
+/** The figures of a latency distribution, as result files name them; none when no frame was looked at. */
+export function latencyMetrics(histogram: Histogram): Record<string, number> {
+  if (histogram.count === 0) return {};
+  return {
+    min_ns: histogram.min,
+    ...Object.fromEntries(PERCENTILES.map(([name, percent]) => [name, histogram.percentile(percent)])),
+    max_ns: histogram.max,
+    mean_ns: histogram.mean,
+  };
 }

@@ -1,76 +1,14 @@
+/** Result files: read with every field checked, and added to so that no crash leaves a line in the middle damaged. */
 import { closeSync, constants, fdatasyncSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 import { UsageError } from '../../text/errors.js';
-import type { CoreShares } from '../trial/cpu.js';
 import { readText, unwritable } from './files.js';
 import { Histogram, type HistogramJson } from '../../stats/histogram.js';
-import type { Metric } from './metrics.js';
-import type { Surroundings } from './surroundings.js';
-
-/** The version that is written, and the newest that is read. docs/results.md describes it. */
-export const RESULT_VERSION = 1;
-
-const KINDS = ['forward', 'throughput', 'latency', 'loss', 'burst', 'matrix', 'samples'] as const;
-export type ResultKind = (typeof KINDS)[number];
-
-/** Where a result stands on the axes of its test: packet size, ring size, offload setting… */
-export type Cell = Record<string, string | number | boolean>;
-
-/** Where a result of a matrix comes from. */
-export interface MatrixRun {
-  name: string;
-  /** SHA-256 of the matrix, repeats left out: results of different matrices do not mix. */
-  digest: string;
-  /** What the order of the runs was drawn from. */
-  seed: number;
-  /** The command's words, or the names of the ports and the settings, as they were in this run. */
-  ran: string[];
-}
-
-/** One line of a result file. docs/results.md is the schema in words. */
-export interface Result {
-  v: 1;
-  kind: ResultKind;
-  cell: Cell;
-  /** 0 for the first run of the cell, 1 for the second… */
-  repeat: number;
-  metrics: Record<string, number>;
-  /** Unit and direction of metrics that the tool does not know by name. */
-  units?: Record<string, Metric>;
-  /** Readings within one run, oldest first, by metric. */
-  samples?: Record<string, number[]>;
-  /** Seconds covered by each reading in `samples`. */
-  sample_s?: number;
-  histogram?: HistogramJson;
-  /** Line rate of the link in Gbit/s, for shares of line rate. */
-  link_gbps?: number;
-  note?: string;
-  /** What each core did meanwhile, whoever used it: shares 0 to 1. */
-  cores?: CoreShares[];
-  /** Which run of which matrix this is. */
-  matrix?: MatrixRun;
-  surroundings?: Surroundings;
-  /** ISO 8601, UTC. */
-  time: string;
-}
-
-/** A result and where it was read. */
-export interface ResultLine {
-  file: string;
-  /** Counted from 1. */
-  line: number;
-  result: Result;
-}
+import { KINDS, RESULT_VERSION, type Metric, type Result, type ResultKind, type ResultLine } from './result.js';
 
 export interface ResultFile {
   lines: ResultLine[];
   /** What was skipped and why, ready to print. */
   notices: string[];
-}
-
-/** A name for a cell that is the same whatever the order of its axes. */
-export function cellKey(cell: Cell): string {
-  const axes = Object.keys(cell).sort();
-  return axes.map((axis) => `${axis}=${cell[axis]}`).join(' ');
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -162,7 +100,15 @@ function checkResult(value: unknown, where: string): Result {
   for (const [name, check, wanted] of FIELDS) {
     if (!check(value[name])) throw new UsageError(`${where}: "${name}" must be ${wanted}`);
   }
-  return value as unknown as Result;
+  return withoutUnmeasured(value as unknown as Result);
+}
+
+/** Earlier versions wrote 0 where the thread slept between turns and its time was not known: no frame costs nothing. */
+const NEVER_ZERO = ['frame_ns', 'frame_cycles', 'busy_share'];
+
+function withoutUnmeasured(result: Result): Result {
+  const metrics = Object.entries(result.metrics).filter(([name, value]) => value !== 0 || !NEVER_ZERO.includes(name));
+  return { ...result, metrics: Object.fromEntries(metrics) };
 }
 
 function parseJson(text: string): { value: unknown } | undefined {

@@ -1,3 +1,5 @@
+import type { Bench, BenchTrial } from '../trial/bench.js';
+
 /** What a burst of back-to-back frames came to. */
 export interface BurstTrial {
   frames: number;
@@ -52,4 +54,28 @@ function guessBetween(trials: readonly BurstTrial[], width: number, lower: numbe
   const begins = near.frames - (near.lost * (far.frames - near.frames)) / (far.lost - near.lost);
   const places = [Math.floor(begins * (1 - width / 3)), Math.ceil(begins * (1 + width / 3))];
   return places.find((place) => place > lower && place < upper);
+}
+
+/**
+ * Searches the longest burst without loss once. `atLongest` is the trial of that burst; absent when even one frame was lost.
+ */
+export async function findBurst(
+  bench: Bench,
+  size: number,
+  options: { seconds: number; width: number; onBurst?: (frames: number) => void },
+): Promise<BurstResult & { benchTrials: BenchTrial[]; atLongest?: BenchTrial }> {
+  const rate = bench.maxLoad(size) / bench.directions;
+  const benchTrials: BenchTrial[] = [];
+  const steps = burstSteps(Math.max(1, Math.round(rate * options.seconds)), options.width);
+  let step = steps.next();
+  while (!step.done) {
+    const frames = step.value;
+    options.onBurst?.(frames);
+    const trial = await bench.run({ size, load: bench.maxLoad(size), seconds: frames / rate, frames });
+    benchTrials.push(trial);
+    step = steps.next(trial.lost);
+  }
+  const found = step.value;
+  const at = found.trials.findIndex(({ frames }) => frames === found.longest);
+  return { ...found, benchTrials, ...(at >= 0 && { atLongest: benchTrials[at] }) };
 }

@@ -4,6 +4,8 @@
  * trials say about a goal follows the RFC's load classification; which load to try next is left open there and is ours.
  */
 
+import { fellShort } from '../trial/offer.js';
+
 /** What is looked for: the highest load whose loss ratio stays within `lossRatio`. */
 export interface SearchGoal {
   name: string;
@@ -68,9 +70,6 @@ export interface SearchResult {
   generatorLimited: boolean;
 }
 
-/** A generator that falls short by more than this share of the asked load has not tested that load. */
-const OFFER_TOLERANCE = 0.001;
-
 /** Zero-loss (NDR) and 0.5 % (PDR) goals as RFC 2544 wants them: the one long trial at a load decides. */
 export function ndrPdrGoals(finalSeconds: number, width = 0.005): SearchGoal[] {
   const common = { width, finalSeconds, sumSeconds: finalSeconds, exceedRatio: 0 };
@@ -98,14 +97,6 @@ export function lossRatio(request: TrialRequest, counts: TrialCounts): number {
   if (fellShort(request.load * request.seconds, counts.offered))
     return 1 - (counts.offered - counts.lost) / (request.load * request.seconds);
   return counts.lost / counts.offered;
-}
-
-/**
- * Whether a generator that offered `offered` of `due` frames fell short of its load. A trial that offered nothing has
- * tested nothing, however little was asked.
- */
-export function fellShort(due: number, offered: number): boolean {
-  return offered < Math.max(1, Math.floor(due * (1 - OFFER_TOLERANCE)));
 }
 
 type Verdict = 'lower' | 'upper' | 'undecided';

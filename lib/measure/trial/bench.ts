@@ -1,16 +1,15 @@
-import { UsageError } from '../../text/errors.js';
+import type { WaitMode } from '../../forward/wait.js';
+import type { SimSpec } from '../../names/portspec.js';
 import { formatTime, lineRate } from '../../text/units.js';
-import type { CoreShares } from './cpu.js';
-import type { Cell } from '../results/results.js';
-import { fellShort } from '../search/search.js';
-import { formatNumber } from '../../text/format.js';
-import { setupCell, trialOptions, type Setup } from '../../cli/measure/setup.js';
-import { runTrial, type LatencySample, type TrialResult } from './trial.js';
+import type { Cell, CoreShares } from '../results/result.js';
+import { setupCell, trialOptions, type SimSetup } from './setup.js';
+import { runTrial, type DirectionResult, type LatencySample, type TrialResult } from './trial.js';
 
-/** One trial to run on a bench: `load` in frames/s, all directions together. */
+/** One trial to run on a bench. */
 export interface BenchLoad {
   size: number;
-  load: number;
+  /** Frames/s, all directions together. Default: what the names of simulated ports say. */
+  load?: number;
   seconds: number;
   /** Frames each way, in one burst; then silence. Default: no end. */
   frames?: number;
@@ -60,14 +59,9 @@ export interface Bench {
   close(): Promise<void>;
 }
 
-/** Two simulated ports, bridged by this process. @throws UsageError for links without a line rate */
-export function simBench(setup: Setup): Bench {
+/** Two simulated ports, bridged by this process. */
+export function simBench(setup: SimSetup): Bench {
   const directions = setup.oneWay ? 1 : 2;
-  if (setup.rate === Infinity)
-    throw new UsageError(
-      'rate=max: a link without a speed has no load to search for; give a rate such as --rate 10G, ' +
-        'or run measure --rate max, which shows what the machine can do',
-    );
   const maxLoad = (size: number): number => lineRate(setup.rate, size) * directions;
   return {
     title: setup.names.join(setup.oneWay ? ' → ' : ' ⇄ '),
@@ -76,64 +70,68 @@ export function simBench(setup: Setup): Bench {
     cell: (size) => setupCell(setup, size),
     close: () => Promise.resolve(),
     async run({ size, load, ...rest }) {
-      const trial = await runTrial({ ...trialOptions(setup, size), ...rest, load: Math.min(1, load / maxLoad(size)) });
-      const due = rest.frames === undefined ? load * rest.seconds : rest.frames * directions;
-      return summed(trial, due, setup.specs[0].clock === 'real', setup.wait === 'busy');
+      const share = load === undefined ? {} : { load: Math.min(1, load / maxLoad(size)) };
+      const trial = await runTrial({ ...trialOptions(setup, size), ...rest, ...share });
+      const counts = benchTrial([trial], setup.specs[0].clock, setup.wait);
+      if (load === undefined) return counts;
+      return { ...counts, due: rest.frames === undefined ? load * rest.seconds : rest.frames * directions };
     },
   };
 }
 
-/** @param real whether the trial went by the machine's time: on the virtual clock, what the thread did says nothing */
-function summed(trial: TrialResult, due: number, real: boolean, spins: boolean): BenchTrial {
-  const sum = (key: keyof TrialResult['directions'][number]): number =>
-    trial.directions.reduce((total, direction) => total + direction[key], 0);
-  const { seconds, cores, userNs, systemNs, cycles, busyShare, longestGapNs, latency } = trial;
+/**
+ * What trials that ran at the same time counted, the generator having kept to its load.
+ * @param clock on the virtual one, what the threads did says nothing
+ * @param wait  of a thread that sleeps between turns, the share that moved frames is not known
+ */
+export function benchTrial(trials: readonly TrialResult[], clock: SimSpec['clock'], wait: WaitMode): BenchTrial {
+  const sum = (of: (trial: TrialResult) => number): number => trials.reduce((total, trial) => total + of(trial), 0);
+  const count = (key: keyof DirectionResult): number =>
+    sum(({ directions }) => directions.reduce((total, direction) => total + direction[key], 0));
+  const [{ seconds, cores, latency }] = trials;
+  const cpuNs = ({ userNs, systemNs }: TrialResult): number => userNs + systemNs;
+  const threadNs = sum(cpuNs);
+  const threadCycles = sum(({ cycles }) => cycles);
   return {
     seconds,
-    due,
-    offered: sum('offered'),
-    forwarded: sum('forwarded'),
-    lost: sum('lost'),
-    rate: sum('forwardedInTime') / seconds,
-    duplicates: sum('duplicates'),
-    reordered: sum('reordered'),
-    corrupt: sum('corrupt'),
-    unexplained: sum('unexplained'),
+    due: count('offered'),
+    offered: count('offered'),
+    forwarded: count('forwarded'),
+    lost: count('lost'),
+    // Each over its own time.
+    rate: sum((trial) => trial.directions.reduce((all, one) => all + one.forwardedInTime, 0) / trial.seconds),
+    duplicates: count('duplicates'),
+    reordered: count('reordered'),
+    corrupt: count('corrupt'),
+    unexplained: count('unexplained'),
     cores,
-    ...(real ? { threadNs: userNs + systemNs, longestGapNs } : {}),
-    ...(real && Number.isFinite(cycles) ? { threadCycles: cycles } : {}),
-    ...(real && spins ? { busyShare } : {}),
-    ...(latency === undefined ? {} : { latency }),
+    ...(clock === 'real' && {
+      longestGapNs: Math.max(...trials.map(({ longestGapNs }) => longestGapNs)),
+      ...(threadNs > 0 && { threadNs }),
+      ...(threadCycles > 0 && { threadCycles }),
+      ...(wait === 'busy' && threadNs > 0 && { busyShare: sum((one) => one.busyShare * cpuNs(one)) / threadNs }),
+    }),
+    ...(latency !== undefined && { latency }),
   };
 }
 
-/**
- * CPU time of the forwarding thread a frame, ns. Of a thread that spins, only turns that moved frames count: idle ones cost
- * no frame anything.
- */
-export function frameNs({ threadNs, busyShare = 1, forwarded }: BenchTrial): number | undefined {
-  return threadNs === undefined || forwarded === 0 ? undefined : (threadNs * busyShare) / forwarded;
+/** Lost frames as a share of those offered. */
+export function lossOf({ offered, lost }: BenchTrial): number {
+  return offered === 0 ? 0 : lost / offered;
 }
 
-/** What a frame cost, as metrics: `frame_ns`, and `frame_cycles` where cycles can be read. */
+/**
+ * What a frame cost, as metrics: `frame_ns`, and `frame_cycles` where cycles can be read. Of a thread that spins, only turns
+ * that moved frames count, for idle ones cost no frame anything; of one that sleeps, all that it did.
+ */
 export function costMetrics(trial: BenchTrial | undefined): Record<string, number> {
-  const ns = trial && frameNs(trial);
-  if (ns === undefined) return {};
-  const { threadCycles, busyShare = 1, forwarded } = trial!;
-  return { frame_ns: ns, ...(threadCycles !== undefined && { frame_cycles: (threadCycles * busyShare) / forwarded }) };
+  if (trial?.threadNs === undefined || trial.forwarded === 0) return {};
+  const { threadNs, threadCycles, busyShare = 1, forwarded } = trial;
+  return {
+    frame_ns: (threadNs * busyShare) / forwarded,
+    ...(threadCycles !== undefined && { frame_cycles: (threadCycles * busyShare) / forwarded }),
+  };
 }
-
-/**
- * Where the generator fell short of `load` (frames/s; by the rule of the throughput search): "the generator offered 0.1 of
- * 14.88 Mpps". Undefined where it did not.
- */
-export function shortOffer(load: number, { due, offered, seconds }: BenchTrial): string | undefined {
-  if (!fellShort(due, offered)) return undefined;
-  return `the generator offered ${formatNumber(offered / seconds / 1e6, 4)} of ${formatNumber(load / 1e6, 4)} Mpps`;
-}
-
-/** Said of a search in which the generator fell short. */
-export const GENERATOR_LIMITED = 'the generator, not what was measured, may have been the limit';
 
 /** The field `note` of a result: none where there is nothing to say. */
 export function noteOf(...said: readonly (string | undefined)[]): { note?: string } {
@@ -150,12 +148,15 @@ export function benchRemarks(trials: readonly BenchTrial[]): string[] {
       `Frames are lost where they find no free slot: the machine held the forwarding loop up for ${formatTime(gap)} ` +
         'at most. With --cpu, on a core of its own, gaps are shorter.',
     );
-  const sum = (key: 'duplicates' | 'reordered' | 'corrupt' | 'unexplained'): number =>
+  const sum = (key: 'duplicates' | 'reordered' | 'corrupt'): number =>
     trials.reduce((total, trial) => total + trial[key], 0);
   const wrong = sum('duplicates') + sum('reordered') + sum('corrupt');
   if (wrong > 0)
     remarks.push(`${sum('duplicates')} duplicate, ${sum('reordered')} reordered, ${sum('corrupt')} corrupt frames.`);
-  if (sum('unexplained') > 0)
-    remarks.push(`${sum('unexplained')} lost frames are in no counter: this is a fault, please report it.`);
-  return remarks;
+  return [...remarks, ...unexplainedRemarks(trials)];
+}
+
+export function unexplainedRemarks(trials: readonly BenchTrial[]): string[] {
+  const unexplained = trials.reduce((sum, trial) => sum + trial.unexplained, 0);
+  return unexplained > 0 ? [`${unexplained} lost frames are in no counter: this is a fault, please report it.`] : [];
 }

@@ -1,6 +1,7 @@
 /** What the whole machine's cores did while something was measured, from the operating system's own counters. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import type { CoreShares } from '../results/result.js';
 
 /** Ticks of one core since start-up, by what it did. The length of a tick does not matter: only shares are made of them. */
 export interface CoreTicks {
@@ -11,15 +12,6 @@ export interface CoreTicks {
   /** Deferred interrupt work, where the system tells it apart: on Linux. Else 0. */
   softirq: number;
   idle: number;
-}
-
-/** One core's time between two readings, shares 0..1; the rest to 1 was idle (or the hypervisor's). */
-export interface CoreShares {
-  core: number;
-  user: number;
-  system: number;
-  irq: number;
-  softirq: number;
 }
 
 /**

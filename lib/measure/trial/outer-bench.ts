@@ -6,7 +6,7 @@ import { PortError } from '../../text/errors.js';
 import type { Bench, BenchLoad, BenchTrial } from './bench.js';
 import { coreShares, readCores } from './cpu.js';
 import { End, type RunningEnd } from './end.js';
-import { DEFAULT_RATE, waitCell, type Common } from '../../cli/measure/setup.js';
+import { DEFAULT_RATE, type Setup, waitCell } from './setup.js';
 
 /** Frames still on the way are waited for until none has come for so long, and for two seconds at most (RFC 2544 section 23). */
 const QUIET_MS = 200;
@@ -30,7 +30,7 @@ export interface OuterPorts {
  * whatever else joins the two. One way. Frames are numbered and followed; those of one trial do not count in another.
  * @throws UsageError, PortError
  */
-export async function outerBench(setup: Common, ports: OuterPorts): Promise<Bench> {
+export async function outerBench(setup: Setup, ports: OuterPorts): Promise<Bench> {
   const { tx, rx, device } = ports;
   const { burst, copy, wait, oneWay, cpu } = setup;
   const rate = setup.rate;
@@ -49,11 +49,12 @@ export async function outerBench(setup: Common, ports: OuterPorts): Promise<Benc
       bridge = startBridge(device, { burst, copy, wait, oneWay, ...(cpu === undefined ? {} : { cpu }) });
       await bridge.running;
     }
+    const maxLoad = (size: number): number => lineRate(rate, size);
     // Frames that a device still holds from another run must not count in this one, either.
     let stream = Math.floor(Math.random() * 0x10000);
     const run = async (load: BenchLoad): Promise<BenchTrial> => {
       stream = (stream + 1) & 0xffff;
-      const result = trial(load, stream, generator, sink, bridge, wait === 'busy');
+      const result = trial({ load: maxLoad(load.size), ...load }, stream, generator, sink, bridge, wait === 'busy');
       // A bridge that ends takes the trial with it: it only ends when it fails.
       const ended = bridge?.ended.then(() => result);
       return Promise.race(ended === undefined ? [result] : [result, ended]);
@@ -62,7 +63,7 @@ export async function outerBench(setup: Common, ports: OuterPorts): Promise<Benc
     return {
       title: [tx, ...(device.length > 0 ? [device.join(' ⇄ ')] : ['device']), rx].join(' → '),
       directions: 1,
-      maxLoad: (size) => lineRate(rate, size),
+      maxLoad,
       cell: (size) => ({
         size,
         tx,
@@ -102,7 +103,7 @@ async function forwards(run: (load: BenchLoad) => Promise<BenchTrial>, tx: strin
 }
 
 async function trial(
-  { size, load, seconds, frames }: BenchLoad,
+  { size, load, seconds, frames }: BenchLoad & { load: number },
   stream: number,
   generator: End,
   sink: End,

@@ -4,7 +4,7 @@ import { newWorker } from '../../threads/new-thread.js';
 import { formatPortSpec, parsePortSpec } from '../../names/portspec.js';
 import type { SimSpec } from '../../names/portspec.js';
 import type { WaitMode } from '../../forward/wait.js';
-import type { CoreShares } from './cpu.js';
+import type { CoreShares } from '../results/result.js';
 import type { HistogramJson } from '../../stats/histogram.js';
 import { runJob } from './trial-run.js';
 

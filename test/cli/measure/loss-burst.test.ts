@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { shortOffer, type BenchTrial } from '../../../lib/measure/trial/bench.js';
+import { shortOffer } from '../../../lib/measure/trial/offer.js';
+import type { BenchTrial } from '../../../lib/measure/trial/bench.js';
 import { burstSteps, type BurstResult } from '../../../lib/measure/search/burst-search.js';
 import { lossLoads } from '../../../lib/cli/measure/cli-loss.js';
-import { readResults, type Result } from '../../../lib/measure/results/results.js';
+import { readResults } from '../../../lib/measure/results/results.js';
+import type { Result } from '../../../lib/measure/results/result.js';
 
 const TOOL = fileURLToPath(new URL('../../../tools/measure.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'measure-'));

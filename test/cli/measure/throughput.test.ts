@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CommandLine } from '../../../lib/cli/options.js';
 import { simBench, type Bench } from '../../../lib/measure/trial/bench.js';
-import { bisectSteps } from '../../../lib/measure/search/bisect.js';
-import { findThroughput } from '../../../lib/cli/measure/cli-throughput.js';
+import { bisectSteps } from '../../measure/search/bisect.js';
+import { findThroughput } from '../../../lib/measure/search/throughput.js';
 import {
   coreShares,
   coresText,
@@ -13,7 +13,7 @@ import {
   readCores,
 } from '../../../lib/measure/trial/cpu.js';
 import { ndrPdrGoals, runSearch } from '../../../lib/measure/search/search.js';
-import { readSetup, SETUP_OPTIONS } from '../../../lib/cli/measure/setup.js';
+import { readSetup, SETUP_OPTIONS } from '../../../lib/cli/measure/setup-options.js';
 import { runTrial } from '../../../lib/measure/trial/trial.js';
 
 /** One turn of the bridge makes two syncs of each port, each a step of the virtual clock. */

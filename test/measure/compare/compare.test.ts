@@ -7,13 +7,8 @@ import fc from 'fast-check';
 import { runCompare } from '../../../lib/cli/measure/cli-compare.js';
 import { compare, failures, type CompareResult } from '../../../lib/measure/compare/compare.js';
 import { choose, differenceEffect, holm, mannWhitney, ratioEffect, smallestP } from '../../../lib/stats/rank.js';
-import {
-  appendResults,
-  readResults,
-  type Cell,
-  type Result,
-  type ResultLine,
-} from '../../../lib/measure/results/results.js';
+import { appendResults, readResults } from '../../../lib/measure/results/results.js';
+import type { Cell, Result, ResultLine } from '../../../lib/measure/results/result.js';
 import { normalStream } from '../../support/random.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'compare-'));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { compare } from '../../../lib/measure/compare/compare.js';
-import type { ResultLine } from '../../../lib/measure/results/results.js';
+import type { ResultLine } from '../../../lib/measure/results/result.js';
 import { runTrial } from '../../../lib/measure/trial/trial.js';
 
 const COMPARISONS = 20;

@@ -6,7 +6,8 @@ import { after, describe, it } from 'node:test';
 import { runReport } from '../../../lib/cli/measure/cli-report.js';
 import { formatChange, formatNumber } from '../../../lib/text/format.js';
 import { Histogram } from '../../../lib/stats/histogram.js';
-import { appendResults, readResults, type Result } from '../../../lib/measure/results/results.js';
+import { appendResults, readResults } from '../../../lib/measure/results/results.js';
+import type { Result } from '../../../lib/measure/results/result.js';
 import { formatTime } from '../../../lib/text/units.js';
 import { demoResults } from '../../support/demo.js';
 

@@ -6,7 +6,8 @@ import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { runReport } from '../../../lib/cli/measure/cli-report.js';
 import { formatChange, formatNumber, formatP, formatShare } from '../../../lib/text/format.js';
-import { appendResults, readResults, type Result } from '../../../lib/measure/results/results.js';
+import { appendResults, readResults } from '../../../lib/measure/results/results.js';
+import type { Result } from '../../../lib/measure/results/result.js';
 import { linearAxis, logAxis, niceSteps, percentileAxis, ratioAxis } from '../../../lib/measure/report/scale.js';
 import { demoResults } from '../../support/demo.js';
 

@@ -1,7 +1,7 @@
 // measure's CSV: every value under its heading, whatever a row has or lacks.
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { Emitter } from '../../../lib/cli/measure/output-lines.js';
+import { Emitter } from '../../../lib/cli/measure/emitter.js';
 
 it('rows that have fewer metrics leave them empty, rows that have others get a heading of their own', () => {
   let text = '';

@@ -8,7 +8,8 @@ import { UsageError } from '../../../lib/text/errors.js';
 import { runForward } from '../../../lib/cli/measure/cli-forward.js';
 import { Histogram } from '../../../lib/stats/histogram.js';
 import { metricOf, primaryMetric } from '../../../lib/measure/results/metrics.js';
-import { appendResults, cellKey, readResults, type Cell, type Result } from '../../../lib/measure/results/results.js';
+import { appendResults, readResults } from '../../../lib/measure/results/results.js';
+import { type Cell, cellKey, type Result } from '../../../lib/measure/results/result.js';
 import { describeSurroundings } from '../../../lib/measure/results/surroundings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'results-'));

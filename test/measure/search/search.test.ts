@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { bisectSteps } from '../../../lib/measure/search/bisect.js';
+import { bisectSteps } from './bisect.js';
 import {
   lossRatio,
   ndrPdrGoals,

@@ -3,10 +3,10 @@ import { describe, it } from 'node:test';
 import { CommandLine } from '../../../lib/cli/options.js';
 import { COUNTERS } from '../../../lib/forward/counters.js';
 import { forwarder } from '../../../lib/forward/forward.js';
-import { findThroughput } from '../../../lib/cli/measure/cli-throughput.js';
+import { findThroughput } from '../../../lib/measure/search/throughput.js';
 import type { Bench } from '../../../lib/measure/trial/bench.js';
 import { BENCH_OPTIONS, openBench } from '../../../lib/cli/measure/open-bench.js';
-import type { Cell } from '../../../lib/measure/results/results.js';
+import type { Cell } from '../../../lib/measure/results/result.js';
 import { openPorts } from '../../../lib/ports/open.js';
 
 let pipes = 0;

@@ -1,7 +1,8 @@
 import { table, type Column } from '../../text/table.js';
 import type { Output } from './measure-cli.js';
-import { appendResults, RESULT_VERSION, type Result } from '../../measure/results/results.js';
-import type { Common } from './setup.js';
+import { appendResults } from '../../measure/results/results.js';
+import { type Result, RESULT_VERSION } from '../../measure/results/result.js';
+import type { Destination } from './setup-options.js';
 import { describeSurroundings, type Surroundings } from '../../measure/results/surroundings.js';
 
 /** Where results go: to the terminal as table, JSON lines or CSV, and to a result file as each one comes. */
@@ -12,7 +13,7 @@ export class Emitter {
   readonly #surroundings: Surroundings = describeSurroundings();
 
   constructor(
-    readonly to: Pick<Common, 'format' | 'out' | 'rate'>,
+    readonly to: Destination & { rate: number },
     readonly io: Output,
     readonly columns: readonly Column[],
   ) {

@@ -5,7 +5,7 @@ import {
   type SearchTrial,
   type TrialCounts,
   type TrialRequest,
-} from './search.js';
+} from '../../../lib/measure/search/search.js';
 
 export interface BisectResult extends GoalResult {
   trials: SearchTrial[];

@@ -1,29 +1,13 @@
-/** What the subcommands that run trials have in common: their options, and what these say. */
+/** The options that the subcommands which run trials have in common, and what they say. */
 import { DEFAULT_BURST } from '../../forward/bridge.js';
 import type { CommandLine, OptionTable } from '../options.js';
 import { UsageError } from '../../text/errors.js';
 import { formatPortSpec, parsePortSpec, type SimSpec } from '../../names/portspec.js';
-import { parseCountWithin, parseRate, parseSizes } from '../../text/units.js';
-import type { WaitMode } from '../../forward/wait.js';
-import type { Cell } from '../../measure/results/results.js';
-import type { TrialOptions } from '../../measure/trial/trial.js';
+import { parseCountWithin, parseRate, parseSeconds, parseSizes } from '../../text/units.js';
+import { DEFAULT_PORTS, DEFAULT_RATE, DEFAULT_WAIT, type Setup, type SimSetup } from '../../measure/trial/setup.js';
 
 /** RFC 2544 section 9.1 for Ethernet, the sizes every report uses. */
 export const SIZES = '64,128,256,512,1024,1280,1518';
-/**
- * Slots of the embedded default's rings: what 10G controllers of the ix and ixl families allow at most. At line rate
- * and 64 bytes they fill in 275 µs, so that a machine with other work to do holds the loop up without losing frames.
- */
-export const SLOTS = 4096;
-/**
- * Its buffers, in bytes: 2,048 as everywhere and one cache line more, or the first line of every frame falls into the
- * same few sets of the caches (docs/performance.md).
- */
-const BUF = 2112;
-const defaultPort = (name: string): string => `sim:${name}@slots=${SLOTS},buf=${BUF}`;
-/** The two ports that are measured when none is named, on the command line and in a matrix. */
-export const DEFAULT_PORTS: readonly [string, string] = [defaultPort('a'), defaultPort('b')];
-
 export const SETUP_OPTIONS = {
   interface: {
     short: 'i',
@@ -48,29 +32,6 @@ export const SETUP_OPTIONS = {
   help: { short: 'h', help: 'This text.' },
 } as const satisfies OptionTable;
 
-/** What is measured at, how a bridge of this process does its work, and where results go. */
-export interface Common {
-  sizes: number[];
-  /** Speed of the link over which frames arrive, bits per second. */
-  rate: number;
-  oneWay: boolean;
-  burst: number;
-  copy: boolean;
-  wait: WaitMode;
-  cpu: number | undefined;
-  format: 'table' | 'json' | 'csv';
-  out: string | undefined;
-}
-
-/** The same for two simulated ports; frames arrive at both. */
-export interface Setup extends Common {
-  names: readonly [string, string];
-  specs: readonly [SimSpec, SimSpec];
-}
-
-/** Speed of a link that nothing names a speed for, bits per second. */
-export const DEFAULT_RATE = 1e10;
-const DEFAULT_WAIT: WaitMode = 'busy';
 /** Bits per second: no link is slower, so that a number below it lacks its unit. */
 const LEAST_RATE = 1000;
 
@@ -81,12 +42,24 @@ function parseLinkRate(text: string): number {
   throw new UsageError(`'${text}' has no unit, and ${text} bit/s is no link's speed; write ${text}G`);
 }
 
+/** Where results go. */
+export interface Destination {
+  format: 'table' | 'json' | 'csv';
+  /** A file that they are appended to. */
+  out: string | undefined;
+}
+
+/** @throws UsageError */
+export function readDestination(line: CommandLine<'json' | 'csv' | 'out'>): Destination {
+  if (line.has('json') && line.has('csv')) throw new UsageError('--json and --csv: only one of them at a time');
+  return { format: line.has('json') ? 'json' : line.has('csv') ? 'csv' : 'table', out: line.read('out', String) };
+}
+
 /** Reads {@link SETUP_OPTIONS} but for the ports. @throws UsageError */
-export function readCommon(line: CommandLine<keyof typeof SETUP_OPTIONS>): Common {
+export function readCommon(line: CommandLine<keyof typeof SETUP_OPTIONS>): Setup {
   if (line.positionals.length > 0)
     throw new UsageError(`'${line.positionals[0]}' is not expected here; ports are named with -i PORT`);
   if (line.has('size') && line.has('sizes')) throw new UsageError('--size and --sizes are the same; give one of them');
-  if (line.has('json') && line.has('csv')) throw new UsageError('--json and --csv: only one of them at a time');
   return {
     sizes: line.read('size', parseSizes) ?? line.read('sizes', parseSizes) ?? parseSizes(SIZES),
     rate: line.read('rate', parseLinkRate) ?? DEFAULT_RATE,
@@ -95,13 +68,11 @@ export function readCommon(line: CommandLine<keyof typeof SETUP_OPTIONS>): Commo
     copy: line.has('copy'),
     wait: line.word('wait', ['busy', 'poll']) ?? DEFAULT_WAIT,
     cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 1023)),
-    format: line.has('json') ? 'json' : line.has('csv') ? 'csv' : 'table',
-    out: line.read('out', String),
   };
 }
 
 /** Reads {@link SETUP_OPTIONS}. @throws UsageError */
-export function readSetup(line: CommandLine<keyof typeof SETUP_OPTIONS>): Setup {
+export function readSetup(line: CommandLine<keyof typeof SETUP_OPTIONS>): SimSetup {
   const common = readCommon(line);
   const names = line.has('interface') ? line.all('interface') : DEFAULT_PORTS;
   if (names.length !== 2)
@@ -121,31 +92,12 @@ function withRate(name: string, rate: number | undefined): SimSpec {
   return rate === undefined ? spec : { ...spec, rate };
 }
 
-/** Seconds as the options give them. @throws UsageError */
-export function parseSeconds(text: string): number {
-  const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
-  if (seconds > 0 && seconds <= 86_400) return seconds;
-  throw new UsageError(`'${text}': expected seconds, more than 0 and at most 86400, such as 2 or 0.5`);
-}
+/** The longest trial. */
+const DAY = 86_400;
 
-/** A size and its place among the others, for progress: "64 bytes (1 of 7)". */
-export function placeOf(size: number, { sizes }: Common): string {
-  return sizes.length === 1 ? `${size} bytes` : `${size} bytes (${sizes.indexOf(size) + 1} of ${sizes.length})`;
-}
-
-/** What a trial of this setup is always told. */
-export function trialOptions(setup: Setup, size: number): Omit<TrialOptions, 'seconds'> {
-  const { names, oneWay, burst, copy, wait, cpu } = setup;
-  return { names, size, oneWay, burst, copy, wait, ...(cpu === undefined ? {} : { cpu }) };
-}
-
-/** The settings that results of this setup are told apart by. */
-export function setupCell(setup: Setup, size: number): Cell {
-  const { names, oneWay, burst, copy } = setup;
-  return { size, a: names[0], b: names[1], oneWay, burst, ...(copy && { copy }), ...waitCell(setup) };
-}
-
-/** A setting at its default is in no cell: results from before it was told still compare. */
-export function waitCell({ wait }: Common): Cell {
-  return wait === DEFAULT_WAIT ? {} : { wait };
+/** Seconds that a trial takes. @throws UsageError */
+export function parseLength(text: string): number {
+  const seconds = parseSeconds(text);
+  if (seconds > 0 && seconds <= DAY) return seconds;
+  throw new UsageError(`'${text}': expected more than 0 and at most ${DAY} s, such as 2, 0.5 or 500ms`);
 }
