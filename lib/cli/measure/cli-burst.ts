@@ -1,5 +1,5 @@
 import { UsageError } from '../../text/errors.js';
-import { formatTime, parseCountWithin, parsePercent } from '../../text/units.js';
+import { formatTime, parsePercent, within } from '../../text/units.js';
 import { mean } from '../../stats/rank.js';
 import { benchRemarks } from '../../measure/trial/bench.js';
 import { shortOffer } from '../../measure/trial/offer.js';
@@ -8,7 +8,7 @@ import { findThroughput } from '../../measure/search/throughput.js';
 import type { Metric } from '../../measure/results/result.js';
 import { experiment } from './experiment.js';
 import { BENCH_OPTIONS } from './open-bench.js';
-import { parseLength } from './setup-options.js';
+import { parseLength, TRIALS } from './setup-options.js';
 
 /** `measure burst`. */
 export const runBurst = experiment({
@@ -45,7 +45,7 @@ size and each direction. From it follows for how long the buffers last.`,
   ],
   plan(line) {
     const seconds = line.read('seconds', parseLength) ?? 2;
-    const repeats = line.read('trials', (text) => parseCountWithin(text, 1, 1000)) ?? 5;
+    const repeats = line.read('trials', within(TRIALS)) ?? 5;
     const width = line.read('width', parseWidth) ?? 0.001;
     const searches = repeats === 1 ? '1 search' : `${repeats} searches`;
     return {

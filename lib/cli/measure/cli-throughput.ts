@@ -1,5 +1,5 @@
 import { formatNumber } from '../../text/format.js';
-import { parseCountWithin } from '../../text/units.js';
+import { within } from '../../text/units.js';
 import { benchRemarks, costMetrics } from '../../measure/trial/bench.js';
 import { busyCores, coresText } from '../../measure/trial/cpu.js';
 import { GENERATOR_LIMITED } from '../../measure/trial/offer.js';
@@ -8,7 +8,7 @@ import { findThroughput, throughputMetrics } from '../../measure/search/throughp
 import { experiment } from './experiment.js';
 import { parsePart } from './measure-cli.js';
 import { BENCH_OPTIONS } from './open-bench.js';
-import { parseLength } from './setup-options.js';
+import { parseLength, TRIALS } from './setup-options.js';
 
 /** `measure throughput`. */
 export const runThroughput = experiment({
@@ -47,7 +47,7 @@ brackets the loads between which the true value lies; trial-seconds is the time 
   ],
   plan(line) {
     const seconds = line.read('seconds', parseLength) ?? 2;
-    const trials = line.read('trials', (text) => parseCountWithin(text, 1, 1000)) ?? 1;
+    const trials = line.read('trials', within(TRIALS)) ?? 1;
     const width = line.read('width', parsePart) ?? 0.005;
     return {
       about: (ways) => `${ways}, final trials of ${seconds} s${trials === 1 ? '' : `, majority of ${trials}`}`,

@@ -3,7 +3,7 @@ import { DEFAULT_BURST } from '../../forward/bridge.js';
 import type { CommandLine, OptionTable } from '../options.js';
 import { UsageError } from '../../text/errors.js';
 import { formatPortSpec, parsePortSpec, type SimSpec } from '../../names/portspec.js';
-import { parseCountWithin, parseRate, parseSeconds, parseSizes } from '../../text/units.js';
+import { BURST, CPU, parseDuration, parseRate, parseSizes, within, type Range } from '../../text/units.js';
 import { DEFAULT_PORTS, DEFAULT_RATE, DEFAULT_WAIT, type Setup, type SimSetup } from '../../measure/trial/setup.js';
 
 /** RFC 2544 section 9.1 for Ethernet, the sizes every report uses. */
@@ -64,10 +64,10 @@ export function readCommon(line: CommandLine<keyof typeof SETUP_OPTIONS>): Setup
     sizes: line.read('size', parseSizes) ?? line.read('sizes', parseSizes) ?? parseSizes(SIZES),
     rate: line.read('rate', parseLinkRate) ?? DEFAULT_RATE,
     oneWay: line.has('one-way'),
-    burst: line.read('burst', (text) => parseCountWithin(text, 1, 65_536)) ?? DEFAULT_BURST,
+    burst: line.read('burst', within(BURST)) ?? DEFAULT_BURST,
     copy: line.has('copy'),
     wait: line.word('wait', ['busy', 'poll']) ?? DEFAULT_WAIT,
-    cpu: line.read('cpu', (text) => parseCountWithin(text, 0, 1023)),
+    cpu: line.read('cpu', within(CPU)),
   };
 }
 
@@ -92,12 +92,15 @@ function withRate(name: string, rate: number | undefined): SimSpec {
   return rate === undefined ? spec : { ...spec, rate };
 }
 
-/** The longest trial. */
+/** Trials of one length, or searches, of which a figure is made. */
+export const TRIALS: Range = { what: 'trials', min: 1, max: 1000 };
+
+/** The longest trial, seconds. */
 const DAY = 86_400;
 
 /** Seconds that a trial takes. @throws UsageError */
 export function parseLength(text: string): number {
-  const seconds = parseSeconds(text);
-  if (seconds > 0 && seconds <= DAY) return seconds;
-  throw new UsageError(`'${text}': expected more than 0 and at most ${DAY} s, such as 2, 0.5 or 500ms`);
+  const seconds = parseDuration(text);
+  if (seconds <= DAY) return seconds;
+  throw new UsageError(`'${text}': expected at most a day (24h)`);
 }

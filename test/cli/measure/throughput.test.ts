@@ -13,6 +13,7 @@ import {
   readCores,
 } from '../../../lib/measure/trial/cpu.js';
 import { ndrPdrGoals, runSearch } from '../../../lib/measure/search/search.js';
+import { BENCH_OPTIONS, openBench } from '../../../lib/cli/measure/open-bench.js';
 import { readSetup, SETUP_OPTIONS } from '../../../lib/cli/measure/setup-options.js';
 import { runTrial } from '../../../lib/measure/trial/trial.js';
 
@@ -206,9 +207,9 @@ describe('a trial on the virtual clock', () => {
     await assert.rejects(trial('clock=virtual,step=1us', 'clock=virtual,step=2us'), /same clock= and step=/);
   });
 
-  it('a link without a speed is refused by name', () => {
-    const line = new CommandLine(SETUP_OPTIONS, ['--rate', 'max']);
-    assert.throws(() => simBench(readSetup(line)), /rate=max/);
+  it('a link without a speed is refused by name', async () => {
+    const line = new CommandLine(BENCH_OPTIONS, ['--rate', 'max']);
+    await assert.rejects(openBench(line), /rate=max/);
   });
 });
 
