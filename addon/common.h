@@ -50,6 +50,7 @@ bool get_i64(napi_env env, napi_value value, int64_t *out, const char *what);
 bool get_bool(napi_env env, napi_value value, bool *out, const char *what);
 // A typed array's memory; `words` and `bytes` may be NULL. Refuses a detached or too short one.
 bool get_i32_array(napi_env env, napi_value value, int32_t **out, size_t *words, const char *what);
+bool get_f64_array(napi_env env, napi_value value, size_t least, double **out, const char *what);
 
 // Results.
 napi_value make_i32(napi_env env, int32_t value);

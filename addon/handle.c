@@ -205,6 +205,20 @@ bool get_i32_array(napi_env env, napi_value value, int32_t **out, size_t *words,
   return true;
 }
 
+bool get_f64_array(napi_env env, napi_value value, size_t least, double **out, const char *what) {
+  napi_typedarray_type type;
+  size_t length;
+  void *data = NULL;
+  char expected[64];
+  if (napi_get_typedarray_info(env, value, &type, &length, &data, NULL, NULL) != napi_ok ||
+      type != napi_float64_array || length < least || data == NULL) {
+    snprintf(expected, sizeof expected, "a Float64Array of at least %zu elements", least);
+    return refuse(env, what, expected);
+  }
+  *out = data;
+  return true;
+}
+
 napi_value make_i32(napi_env env, int32_t value) {
   napi_value result = NULL;
   napi_create_int32(env, value, &result);

@@ -16,6 +16,11 @@
 #include <net/if_dl.h>
 #include <net/if_media.h>
 #include <net/if_mib.h>
+#include <net/if_types.h>
+
+#include <netinet/in.h>
+
+#include <arpa/inet.h>
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -58,6 +63,25 @@ static bool link_level(const char *ifname, bool *has_mac, uint8_t mac[MAC_BYTES]
   return found;
 }
 
+static bool is_ethernet(uint8_t type) {
+  return type == IFT_ETHER || type == IFT_L2VLAN || type == IFT_BRIDGE || type == IFT_IEEE8023ADLAG;
+}
+
+// The first IP address of the host on an interface; link-local ones, which come by themselves, aside.
+static void host_address(const char *ifname, char *out, size_t size) {
+  struct ifaddrs *list;
+  if (getifaddrs(&list) != 0) return;
+  for (const struct ifaddrs *i = list; i != NULL && out[0] == '\0'; i = i->ifa_next) {
+    if (i->ifa_addr == NULL || strcmp(i->ifa_name, ifname) != 0) continue;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)i->ifa_addr;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)i->ifa_addr;
+    if (i->ifa_addr->sa_family == AF_INET) inet_ntop(AF_INET, &v4->sin_addr, out, (socklen_t)size);
+    if (i->ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
+      inet_ntop(AF_INET6, &v6->sin6_addr, out, (socklen_t)size);
+  }
+  freeifaddrs(list);
+}
+
 // Carrier: the media's own status, or what the interface reports where it has no media (tap, vlan, epair).
 static bool carrier(int fd, const char *ifname, bool up) {
   struct ifmediareq media = {0};
@@ -97,6 +121,7 @@ int netdev_read(const char *ifname, const char *netns, netdev_info *info, const 
   if (error == 0) {
     const uint32_t flags = if_flags(&ifr);
     info->up = (flags & IFF_UP) != 0;
+    info->loopback = (flags & IFF_LOOPBACK) != 0;
     info->running = (flags & IFF_DRV_RUNNING) != 0;
     info->promisc = (flags & (IFF_PROMISC | IFF_PPROMISC)) != 0;
     info->link = carrier(fd, ifname, info->up);
@@ -108,8 +133,12 @@ int netdev_read(const char *ifname, const char *netns, netdev_info *info, const 
     info->index = if_nametoindex(ifname);
     driver_name(info->index, info->driver, sizeof info->driver);
     struct if_data data;
-    if (link_level(ifname, &info->has_mac, info->mac, &data) && data.ifi_baudrate > 0)
-      info->speed = (int64_t)(data.ifi_baudrate / 1000000);
+    if (link_level(ifname, &info->has_mac, info->mac, &data)) {
+      if (data.ifi_baudrate > 0) info->speed = (int64_t)(data.ifi_baudrate / 1000000);
+      info->link_type = data.ifi_type;
+      info->ethernet = is_ethernet(data.ifi_type);
+    }
+    host_address(ifname, info->address, sizeof info->address);
     if (if_ioctl(fd, SIOCGIFCAP, ifname, &ifr) == 0) {
       const int enabled = ifr.ifr_curcap;
       info->rx_checksum = capability(enabled, IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6);
@@ -133,6 +162,34 @@ int netdev_link(const char *ifname, const char *netns, bool *up, const char **ca
   error = if_ioctl(fd, SIOCGIFFLAGS, ifname, &ifr);
   *up = error == 0 && carrier(fd, ifname, (if_flags(&ifr) & IFF_UP) != 0);
   close(fd);
+  return error;
+}
+
+int netdev_look(const char *ifname, const char *netns, netdev_state *state, const char **call) {
+  netdev_info info = {.rx_queues = -1, .tx_queues = -1};
+  const int error = netdev_read(ifname, netns, &info, call);
+  if (error != 0) return error;
+  state->link = info.link;
+  state->mtu = info.mtu;
+  struct if_data data;
+  if (!link_level(ifname, &info.has_mac, info.mac, &data)) return 0;
+  state->rx_packets = data.ifi_ipackets;
+  state->tx_packets = data.ifi_opackets;
+  state->rx_errors = data.ifi_ierrors;
+  state->tx_errors = data.ifi_oerrors;
+  state->rx_dropped = data.ifi_iqdrops;
+  state->tx_dropped = data.ifi_oqdrops;
+  return 0;
+}
+
+int netdev_socket(const char *netns, int *fd, const char **call) {
+  return control_socket(netns, fd, call);
+}
+
+int netdev_running(int fd, const char *ifname, bool *running) {
+  struct ifreq ifr;
+  const int error = if_ioctl(fd, SIOCGIFFLAGS, ifname, &ifr);
+  *running = error == 0 && carrier(fd, ifname, (if_flags(&ifr) & IFF_UP) != 0);
   return error;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define NETNS_NAME_MAX 256
@@ -65,8 +66,8 @@ static napi_value make_mac(napi_env env, bool has, const uint8_t *mac) {
   return value;
 }
 
-// netdevInfo(ifname, netns) → {index, mtu, flags, link, mac, driver, busInfo, speed, rxQueues, txQueues, rings,
-// coalesce, offloads}; what the driver does not tell is null.
+// netdevInfo(ifname, netns) → {index, mtu, flags, link, ethernet, loopback, linkType, kind, address, master, mac,
+// driver, busInfo, speed, rxQueues, txQueues, rings, coalesce, offloads}; what the driver does not tell is null.
 static napi_value netdev_info_get(napi_env env, napi_callback_info callback) {
   where w;
   if (!get_where(env, callback, &w)) return NULL;
@@ -84,6 +85,19 @@ static napi_value netdev_info_get(napi_env env, napi_callback_info callback) {
   set_bool(env, flags, "promisc", i.promisc);
   set_value(env, result, "flags", flags);
   set_string(env, result, "link", i.link ? "up" : "down");
+  set_bool(env, result, "ethernet", i.ethernet);
+  set_bool(env, result, "loopback", i.loopback);
+  set_number(env, result, "linkType", i.link_type);
+  set_text(env, result, "kind", i.kind);
+  set_text(env, result, "address", i.address);
+  if (i.master[0] == '\0') {
+    set_null(env, result, "master");
+  } else {
+    napi_value master = make_object(env);
+    set_string(env, master, "name", i.master);
+    set_text(env, master, "kind", i.master_kind);
+    set_value(env, result, "master", master);
+  }
   set_value(env, result, "mac", make_mac(env, i.has_mac, i.mac));
   set_text(env, result, "driver", i.driver);
   set_text(env, result, "busInfo", i.bus);
@@ -119,6 +133,68 @@ static napi_value netdev_info_get(napi_env env, napi_callback_info callback) {
   set_switch(env, offloads, "txVlan", i.tx_vlan);
   set_value(env, result, "offloads", offloads);
   return result;
+}
+
+// netdevLook(ifname, netns, out): link, mtu, queues and counters in the order of netdev_state.
+static napi_value netdev_look_get(napi_env env, napi_callback_info info) {
+  napi_value argv[3];
+  where w;
+  double *out;
+  if (!get_args(env, info, 3, argv) || !get_string(env, argv[0], w.ifname, sizeof w.ifname, "ifname") ||
+      !get_string(env, argv[1], w.netns, sizeof w.netns, "netns") || !get_f64_array(env, argv[2], 11, &out, "out"))
+    return NULL;
+  netdev_state s = {.rx_queues = -1, .tx_queues = -1};
+  const char *call;
+  const int error = netdev_look(w.ifname, w.netns, &s, &call);
+  if (error != 0) return throw_errno(env, error, call, w.ifname);
+  const double values[] = {s.link,
+                           s.mtu,
+                           (double)s.rx_queues,
+                           (double)s.tx_queues,
+                           (double)s.rx_packets,
+                           (double)s.tx_packets,
+                           (double)s.rx_errors,
+                           (double)s.tx_errors,
+                           (double)s.rx_dropped,
+                           (double)s.tx_dropped,
+                           (double)s.rx_missed};
+  memcpy(out, values, sizeof values);
+  return NULL;
+}
+
+static void netdev_socket_closer(napi_env env, handle *h) {
+  (void)env;
+  close(h->fd);
+}
+
+// netdevOpen(ifname, netns) → handle for netdevRunning()
+static napi_value netdev_open(napi_env env, napi_callback_info info) {
+  where w;
+  int fd;
+  const char *call;
+  if (!get_where(env, info, &w)) return NULL;
+  const int error = netdev_socket(w.netns, &fd, &call);
+  if (error != 0) return throw_errno(env, error, call, w.ifname);
+  int32_t id;
+  handle *h = handle_new(env, HANDLE_SOCKET, w.ifname, &id);
+  if (h == NULL) {
+    close(fd);
+    return NULL;
+  }
+  h->fd = fd;
+  h->close = netdev_socket_closer;
+  return make_i32(env, id);
+}
+
+// netdevRunning(handle) → 1 up and running, 0 not, or −errno. It is called while frames are sent, so nothing is thrown.
+static napi_value netdev_running_get(napi_env env, napi_callback_info info) {
+  napi_value argv[1];
+  bool running;
+  if (!get_args(env, info, 1, argv)) return NULL;
+  handle *h = handle_get(env, argv[0], HANDLE_SOCKET);
+  if (h == NULL) return NULL;
+  const int error = netdev_running(h->fd, h->name, &running);
+  return make_i32(env, error != 0 ? -error : running);
 }
 
 // netdevLink(ifname, netns) → up and with carrier
@@ -179,8 +255,8 @@ static napi_value promisc_open(napi_env env, napi_callback_info info) {
   return make_i32(env, id);
 }
 
-// netdevPromiscClose(handle)
-static napi_value promisc_close_call(napi_env env, napi_callback_info info) {
+// netdevClose(handle): of netdevOpen() or netdevPromiscOpen()
+static napi_value netdev_close(napi_env env, napi_callback_info info) {
   napi_value argv[1];
   if (!get_args(env, info, 1, argv)) return NULL;
   handle *h = handle_get(env, argv[0], HANDLE_SOCKET);
@@ -189,10 +265,9 @@ static napi_value promisc_close_call(napi_env env, napi_callback_info info) {
 }
 
 void netdev_exports(napi_env env, napi_value exports) {
-  const export_entry entries[] = {{"netdevInfo", netdev_info_get},
-                                  {"netdevLink", netdev_link_get},
-                                  {"netdevMac", netdev_mac_get},
-                                  {"netdevPromiscOpen", promisc_open},
-                                  {"netdevPromiscClose", promisc_close_call}};
+  const export_entry entries[] = {
+      {"netdevInfo", netdev_info_get},     {"netdevLink", netdev_link_get},       {"netdevMac", netdev_mac_get},
+      {"netdevPromiscOpen", promisc_open}, {"netdevPromiscClose", netdev_close},  {"netdevLook", netdev_look_get},
+      {"netdevOpen", netdev_open},         {"netdevRunning", netdev_running_get}, {"netdevClose", netdev_close}};
   export_all(env, exports, entries, sizeof entries / sizeof entries[0]);
 }

@@ -91,16 +91,10 @@ static napi_value pin(napi_env env, napi_callback_info info) {
 // involuntary context switches into out[2] and out[3].
 static napi_value thread_usage(napi_env env, napi_callback_info info) {
   napi_value argv[1];
-  size_t length = 0;
-  void *data = NULL;
-  napi_typedarray_type type;
-  if (!get_args(env, info, 1, argv)) return NULL;
-  if (napi_get_typedarray_info(env, argv[0], &type, &length, &data, NULL, NULL) != napi_ok ||
-      type != napi_float64_array || length < 4 || data == NULL)
-    return throw_argument(env, "out: expected a Float64Array of at least four elements");
+  double *out;
+  if (!get_args(env, info, 1, argv) || !get_f64_array(env, argv[0], 4, &out, "out")) return NULL;
   struct rusage usage;
   if (getrusage(RUSAGE_THREAD, &usage) != 0) return throw_errno(env, errno, "getrusage", "thread");
-  double *out = data;
   out[0] = (double)usage.ru_utime.tv_sec * 1e9 + (double)usage.ru_utime.tv_usec * 1e3;
   out[1] = (double)usage.ru_stime.tv_sec * 1e9 + (double)usage.ru_stime.tv_usec * 1e3;
   out[2] = (double)usage.ru_nvcsw;

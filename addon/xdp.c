@@ -215,21 +215,15 @@ static napi_value xdp_options(napi_env env, napi_callback_info info) {
 // and tx_ring_empty_descs into a Float64Array of six.
 static napi_value xdp_statistics(napi_env env, napi_callback_info info) {
   napi_value argv[2];
-  void *data = NULL;
-  size_t length = 0;
-  napi_typedarray_type type;
+  double *out;
   if (!get_args(env, info, 2, argv)) return NULL;
   handle *h = handle_get(env, argv[0], HANDLE_XDP);
-  if (h == NULL) return NULL;
-  if (napi_get_typedarray_info(env, argv[1], &type, &length, &data, NULL, NULL) != napi_ok ||
-      type != napi_float64_array || length < 6 || data == NULL)
-    return throw_argument(env, "out: expected a Float64Array of at least six elements");
+  if (h == NULL || !get_f64_array(env, argv[1], 6, &out, "out")) return NULL;
   struct xdp_statistics st;
   memset(&st, 0, sizeof st); // kernels before 5.9 fill in three
   socklen_t size = sizeof st;
   if (getsockopt(h->fd, SOL_XDP, XDP_STATISTICS, &st, &size) != 0)
     return throw_errno(env, errno, "XDP_STATISTICS", h->name);
-  double *out = data;
   out[0] = (double)st.rx_dropped;
   out[1] = (double)st.rx_invalid_descs;
   out[2] = (double)st.tx_invalid_descs;

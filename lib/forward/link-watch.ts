@@ -20,6 +20,7 @@ export class LinkWatch {
     if (t - this.#looked < LOOK_NS) return;
     this.#looked = t;
     for (const w of this.#watched) {
+      w.port.news?.().forEach(say);
       const up = w.port.linkUp();
       if (up === w.up) continue;
       say(

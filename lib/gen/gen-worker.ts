@@ -3,9 +3,9 @@ import { workerData } from 'node:worker_threads';
 import { Control } from '../threads/control.js';
 import { UsageError } from '../text/errors.js';
 import { native } from '../shim/native.js';
+import { portSpec } from '../ports/interface.js';
 import { openPort } from '../ports/open.js';
 import type { Port } from '../ports/port.js';
-import { parsePortSpec } from '../names/portspec.js';
 import { Failed, pin, serve, waitForLinks } from '../threads/serve.js';
 import type { ThreadMessage } from '../threads/thread.js';
 import { portInfo } from '../ports/port-info.js';
@@ -28,7 +28,7 @@ const ANY_MAC = Uint8Array.from([0x02, 0, 0, 0, 0, 0x01]);
 
 /** The address of the interface behind a port. */
 function ownMac(name: string): Uint8Array {
-  const spec = parsePortSpec(name);
+  const spec = portSpec(name);
   if (spec.kind !== 'xdp' && spec.kind !== 'netmap' && spec.kind !== 'auto') return ANY_MAC;
   try {
     const ifname = spec.kind === 'netmap' ? spec.name : spec.ifname;

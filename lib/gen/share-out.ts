@@ -4,15 +4,9 @@ import { native } from '../shim/native.js';
 import type { PortOptions } from '../ports/port.js';
 import { withRemedy } from '../ports/netmap/netmap-errors.js';
 import { netmapRequest } from '../ports/netmap/netmap-request.js';
+import { portSpec } from '../ports/interface.js';
 import { openQueues } from '../ports/xdp/xdp-port.js';
-import {
-  formatPortSpec,
-  parsePortSpec,
-  type NetmapSpec,
-  type PortSpec,
-  type SimSpec,
-  type XdpSpec,
-} from '../names/portspec.js';
+import { formatPortSpec, type NetmapSpec, type PortSpec, type SimSpec, type XdpSpec } from '../names/portspec.js';
 
 /** What one thread opens. */
 export interface Share {
@@ -54,7 +48,7 @@ function spans(rings: number, parts: number): { first: number; count: number }[]
  * @throws UsageError when the port has too few rings, or none to share; PortError when it cannot be looked at
  */
 export function shareOut(name: string, threads: number, receives: boolean, options: PortOptions): Shares {
-  const spec = parsePortSpec(name);
+  const spec = portSpec(name);
   const shares = (parts: readonly Share[]): Shares => ({ parts, options, says: [], close: () => undefined });
   if (threads === 1) return shares([{ spec, firstRing: 0 }]);
   switch (spec.kind) {

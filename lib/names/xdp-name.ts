@@ -94,6 +94,18 @@ const OPTIONS: Options<XdpSpec> = new Map([
 /** A hyphen and digits at the end of a name pick queues. */
 const QUEUE_SUFFIX = /-(\d[\d:]*)$/;
 
+/** The other reading of `xdp:eth1-0`: an interface of that whole name. Undefined where the text has one reading only. */
+export function wholeName({ text, ifname }: XdpSpec): string | undefined {
+  const [whole] = text.slice('xdp:'.length).split('@', 1);
+  return whole === ifname || whole.includes(':') ? undefined : whole;
+}
+
+/** What `xdp:eth1-0` means where no interface has that whole name. Undefined for a name without such an end. */
+export function queueReading(ifname: string): { ifname: string; queue: string } | undefined {
+  const suffix = QUEUE_SUFFIX.exec(ifname);
+  return suffix === null ? undefined : { ifname: ifname.slice(0, suffix.index), queue: suffix[1] };
+}
+
 /** Reads what follows `xdp:`. With an option `queue` the name is taken whole, so `veth-1` stays reachable. */
 export function parseXdp(body: Slice): XdpSpec {
   const [port, list] = splitOptions(body);

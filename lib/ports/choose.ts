@@ -1,15 +1,9 @@
 import { UsageError } from '../text/errors.js';
 import { native } from '../shim/native.js';
 import { withRemedy } from './netmap/netmap-errors.js';
+import { portSpec } from './interface.js';
 import { netmapRequest } from './netmap/netmap-request.js';
-import {
-  formatPortSpec,
-  parsePortSpec,
-  type AutoSpec,
-  type NetmapSpec,
-  type PortSpec,
-  type XdpSpec,
-} from '../names/portspec.js';
+import { formatPortSpec, type AutoSpec, type NetmapSpec, type PortSpec, type XdpSpec } from '../names/portspec.js';
 
 /** The driver taken for a bare interface, and why. */
 export interface Choice {
@@ -26,14 +20,14 @@ const DENIED: ReadonlySet<string> = new Set(['EACCES', 'EPERM']);
  * @throws PortError when there is neither, or /dev/netmap may not be opened
  */
 export function chooseDriver({ ifname }: AutoSpec): Choice {
-  const netmap = parsePortSpec(`netmap:${ifname}`) as NetmapSpec;
+  const netmap = portSpec(`netmap:${ifname}`) as NetmapSpec;
   try {
-    native.netmapPortInfo(ifname, 0);
+    native.netmapPortInfo(netmap.name, 0);
     return { spec: netmap, why: `${ifname} is opened as ${netmap.text}: /dev/netmap answers for it` };
   } catch (error) {
     const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
     if (process.platform !== 'linux' || DENIED.has(code)) throw withRemedy(error, netmap, netmapRequest(netmap));
-    const xdp = parsePortSpec(`xdp:${ifname}`) as XdpSpec;
+    const xdp = portSpec(`xdp:${ifname}`) as XdpSpec;
     const because = syscall.startsWith('open') ? 'this machine has no netmap' : `netmap refuses it (${code})`;
     return { spec: xdp, why: `${ifname} is opened as ${xdp.text} (AF_XDP): ${because}` };
   }
@@ -55,7 +49,7 @@ export function endpoints(names: readonly string[], loop: boolean): Endpoints {
     throw new UsageError(`a bridge joins one or two ports; ${names.length} given`);
   const says: string[] = [];
   const specs = [...new Set(names)].map((name) => {
-    const spec = parsePortSpec(name);
+    const spec = portSpec(name);
     if (spec.kind !== 'auto') return spec;
     const choice = chooseDriver(spec);
     says.push(choice.why);

@@ -1,7 +1,9 @@
 import { chooseDriver } from './choose.js';
 import { PortError, UsageError } from '../text/errors.js';
 import { Memory, MEMORY_MAX, memoryBytes, type MemoryPlan } from '../rings/memory.js';
-import { parsePortSpec, type PortSpec } from '../names/portspec.js';
+import { portSpec, requireEthernet } from './interface.js';
+import { native } from '../shim/native.js';
+import type { NetmapSpec, PortSpec } from '../names/portspec.js';
 import type { Needs, Port, PortOptions, Prepared } from './port.js';
 import { prepareNetmap } from './netmap/netmap-port.js';
 import { preparePcap } from './pcap/pcap-port.js';
@@ -12,6 +14,7 @@ import { prepareXdp } from './xdp/xdp-port.js';
 function prepare(spec: PortSpec, options: PortOptions): Prepared {
   switch (spec.kind) {
     case 'netmap':
+      checkNic(spec);
       return prepareNetmap(spec, options);
     case 'pipe':
       return preparePipe(spec, options);
@@ -26,6 +29,18 @@ function prepare(spec: PortSpec, options: PortOptions): Prepared {
   }
 }
 
+/** @throws PortError for a NIC that is none to a bridge; whether there is one at all, netmap says */
+function checkNic({ text, name, pipe, vale }: NetmapSpec): void {
+  if (vale || pipe !== undefined) return;
+  let info;
+  try {
+    info = native.netdevInfo(name, '');
+  } catch {
+    return;
+  }
+  requireEthernet(text, name, info);
+}
+
 /**
  * Opens ports that belong together. Those that can share a memory are given one, so that they exchange buffers.
  * As many ports as names, in their order: a tuple where the names are one.
@@ -36,7 +51,7 @@ export function openPorts<const Names extends readonly (string | PortSpec)[]>(
   names: Names,
   options: PortOptions = {},
 ): { -readonly [Name in keyof Names]: Port } {
-  const specs = names.map((name) => (typeof name === 'string' ? parsePortSpec(name) : name));
+  const specs = names.map((name) => (typeof name === 'string' ? portSpec(name) : name));
   const prepared: Prepared[] = [];
   const memories = new Map<Needs, Memory>();
   const ports: Port[] = [];
@@ -45,13 +60,28 @@ export function openPorts<const Names extends readonly (string | PortSpec)[]>(
     shareMemories(prepared, memories);
     for (const port of prepared) ports.push(port.open(port.needs && memories.get(port.needs)));
   } catch (error) {
-    for (const port of ports) port.close();
-    for (const port of prepared) port.abandon?.();
+    letGo([
+      ...ports.map((port) => () => {
+        port.close();
+      }),
+      ...prepared.map((port) => () => port.abandon?.()),
+    ]);
     throw error;
   } finally {
     for (const memory of new Set(memories.values())) memory.release();
   }
   return ports as { -readonly [Name in keyof Names]: Port };
+}
+
+/** Does all of it, whatever some of it throws: the error that made it necessary is the one to be told. */
+function letGo(actions: readonly (() => void)[]): void {
+  for (const action of actions) {
+    try {
+      action();
+    } catch {
+      // What cannot be closed is not worth hiding the cause.
+    }
+  }
 }
 
 /** Opens one port alone. */

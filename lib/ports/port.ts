@@ -43,6 +43,12 @@ export interface Port {
   linkUp(): boolean;
   /** Whether the port stands for a link that needs time to come up after opening. */
   readonly hasLink: boolean;
+  /**
+   * What has changed about the port that a person should know, a sentence each, since the last call; to be asked about
+   * once a second. Absent where nothing can change.
+   * @throws PortError when the port can no longer be used
+   */
+  news?(): readonly string[];
   /** Whether its source has ended: what is in the rx rings now is the last. */
   ended(): boolean;
   /** What was wrong with the source when it ended, e.g. a truncated file; absent where a source cannot be wrong. */

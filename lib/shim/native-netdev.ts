@@ -7,6 +7,18 @@ export interface NetdevInfo {
   flags: { up: boolean; running: boolean; promisc: boolean };
   /** Administratively up and with carrier. */
   link: 'up' | 'down';
+  /** Whether its frames begin with an Ethernet header. */
+  ethernet: boolean;
+  /** The machine's own loopback. */
+  loopback: boolean;
+  /** ARPHRD_… of linux/if_arp.h, IFT_… of FreeBSD's net/if_types.h. */
+  linkType: number;
+  /** What a virtual interface is: `veth`, `tun`, `wireguard`. */
+  kind: string | null;
+  /** An IP address that the host has on it; link-local ones, which come by themselves, aside. */
+  address: string | null;
+  /** What it is a member of; `kind` is `bridge`, `bond`, `vrf` and the like. */
+  master: { name: string; kind: string | null } | null;
   /** `02:00:00:00:00:01` */
   mac: string | null;
   driver: string | null;
@@ -36,9 +48,36 @@ export interface NetdevNative {
   netdevInfo(ifname: string, netns: string): NetdevInfo;
   /** Whether frames can pass: up and with carrier. One ioctl, made to be asked often. */
   netdevLink(ifname: string, netns: string): boolean;
+  /** What changes while a port is open, by the places in LOOK, into `out`. Takes the kernel's network lock twice. */
+  netdevLook(ifname: string, netns: string, out: Float64Array): void;
+  /** A handle for netdevRunning(). */
+  netdevOpen(ifname: string, netns: string): number;
+  /** 1 up and running, 0 not, or −errno. One ioctl that waits for nobody's lock; the kernel may lag behind the carrier. */
+  netdevRunning(handle: number): number;
+  /** Of netdevOpen(). */
+  netdevClose(handle: number): void;
   /** The MAC address alone, `null` for an interface without one. */
   netdevMac(ifname: string, netns: string): string | null;
   /** Makes the interface take every frame until netdevPromiscClose(); on Linux the kernel undoes it if the process dies. */
   netdevPromiscOpen(ifname: string, netns: string): number;
   netdevPromiscClose(handle: number): void;
 }
+
+/** Places in what netdevLook() writes. */
+export const LOOK = {
+  link: 0,
+  mtu: 1,
+  /** −1 where unknown, as `txQueues`. */
+  rxQueues: 2,
+  txQueues: 3,
+  /** The interface's own counters since it was made. */
+  rxPackets: 4,
+  txPackets: 5,
+  rxErrors: 6,
+  txErrors: 7,
+  rxDropped: 8,
+  txDropped: 9,
+  /** Lost in the device for want of buffers; 0 where unknown. */
+  rxMissed: 10,
+} as const;
+export const LOOK_LENGTH = 11;

@@ -4,7 +4,7 @@ import { COUNTERS, FRAMES, notForwarded } from '../../lib/forward/counters.js';
 import { forwarder, type Forward } from '../../lib/forward/forward.js';
 import { openPorts } from '../../lib/ports/open.js';
 import type { Port } from '../../lib/ports/port.js';
-import { auditBuffers } from '../../lib/ports/xdp/xdp-audit.js';
+import { auditBuffers } from '../support/xdp-audit.js';
 
 const BURST = 256;
 /** Turns between two visits of the event loop, where the test itself runs. */

@@ -6,7 +6,7 @@ import { FRAMES, notForwarded } from '../../lib/forward/counters.js';
 import { now } from '../../lib/shim/native.js';
 import { openPort, openPorts } from '../../lib/ports/open.js';
 import type { Port } from '../../lib/ports/port.js';
-import { auditBuffers } from '../../lib/ports/xdp/xdp-audit.js';
+import { auditBuffers } from '../support/xdp-audit.js';
 import { Lab, skipWithoutLab, type Namespace } from './lab.js';
 import { Sink, Source } from './numbered.js';
 

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { Bridge, nicSide } from '../../lib/forward/bridge.js';
 import { openPort, openPorts } from '../../lib/ports/open.js';
 import type { Port } from '../../lib/ports/port.js';
-import { auditBuffers } from '../../lib/ports/xdp/xdp-audit.js';
+import { auditBuffers } from '../support/xdp-audit.js';
 import { Lab, skipWithoutLab } from './lab.js';
 import { Sink, Source } from './numbered.js';
 

@@ -7,6 +7,7 @@ import { constants } from 'node:os';
 import { after, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { native } from '../../lib/shim/native.js';
+import { LOOK, LOOK_LENGTH } from '../../lib/shim/native-netdev.js';
 import { Lab, skipWithoutLab } from '../lab/lab.js';
 
 const { ENODEV, ENOENT } = constants.errno;
@@ -26,6 +27,7 @@ describe(
       assert.equal(info.mac, '00:00:00:00:00:00');
       assert.equal(info.flags.up, (flags & 1) !== 0);
       assert.equal(info.link, native.netdevLink('lo', '') ? 'up' : 'down');
+      assert.deepEqual([info.linkType, info.ethernet, info.loopback], [Number(sys('type')), true, true]);
       assert.deepEqual([info.rings, info.coalesce, info.busInfo, info.speed], [null, null, null, null]);
     });
 
@@ -60,6 +62,12 @@ describe('interfaces in namespaces', { skip: skipWithoutLab() }, () => {
       mtu: 4000,
       flags: { up: true, running: true, promisc: false },
       link: 'up',
+      ethernet: true,
+      loopback: false,
+      linkType: 1, // ARPHRD_ETHER
+      kind: 'veth',
+      address: null,
+      master: null,
       mac,
       driver: 'veth',
       busInfo: null,
@@ -74,6 +82,52 @@ describe('interfaces in namespaces', { skip: skipWithoutLab() }, () => {
       },
     });
     assert.equal(native.netdevMac('left', a.name), mac);
+  });
+
+  it('tells what it is a member of, and the address the host has on it', () => {
+    a.ip('link', 'add', 'br0', 'type', 'bridge');
+    a.ip('link', 'set', 'left', 'master', 'br0');
+    assert.deepEqual(native.netdevInfo('left', a.name).master, { name: 'br0', kind: 'bridge' });
+    a.ip('link', 'del', 'br0');
+    assert.equal(native.netdevInfo('left', a.name).master, null);
+    a.ip('addr', 'add', '10.1.2.3/24', 'dev', 'left');
+    assert.equal(native.netdevInfo('left', a.name).address, '10.1.2.3');
+    a.ip('addr', 'del', '10.1.2.3/24', 'dev', 'left');
+    assert.equal(native.netdevInfo('left', a.name).address, null);
+  });
+
+  it('what changes while a port is open: queues, MTU and the counters that ip -s shows', () => {
+    const look = new Float64Array(LOOK_LENGTH);
+    native.netdevLook('left', a.name, look);
+    const [{ stats64 }] = JSON.parse(a.ip('-j', '-s', 'link', 'show', 'left')) as [
+      { stats64: Record<'rx' | 'tx', { packets: number; errors: number; dropped: number }> },
+    ];
+    assert.deepEqual(
+      [...look],
+      [1, 4000, 2, 2, stats64.rx.packets, stats64.tx.packets, stats64.rx.errors, stats64.tx.errors, 0, 0, 0],
+    );
+    a.run('ethtool', '-L', 'left', 'rx', '1', 'tx', '1');
+    native.netdevLook('left', a.name, look);
+    assert.deepEqual([look[LOOK.rxQueues], look[LOOK.txQueues]], [1, 1]);
+    a.run('ethtool', '-L', 'left', 'rx', '2', 'tx', '2');
+    assert.throws(
+      () => {
+        native.netdevLook('none', a.name, look);
+      },
+      { code: 'ENODEV', port: 'none' },
+    );
+  });
+
+  it('whether it runs, asked again and again without a lock', () => {
+    const handle = native.netdevOpen('left', a.name);
+    assert.equal(native.netdevRunning(handle), 1);
+    a.ip('link', 'set', 'left', 'down');
+    assert.equal(native.netdevRunning(handle), 0);
+    a.ip('link', 'set', 'left', 'up');
+    a.ip('link', 'set', 'left', 'name', 'renamed');
+    assert.equal(native.netdevRunning(handle), -ENODEV);
+    a.ip('link', 'set', 'renamed', 'name', 'left');
+    native.netdevClose(handle);
   });
 
   it('sees each offload that is switched off', () => {

@@ -7,6 +7,8 @@ export interface XdpContext {
   port: string;
   ifname: string;
   netns: string;
+  /** The other reading of its name, an interface of the whole of it. */
+  whole?: string | undefined;
   queue?: number;
   /** Bytes of buffers to be locked. */
   bytes?: number;
@@ -28,10 +30,10 @@ const attached: Remedy = (context) =>
   `an XDP program is already attached to ${context.ifname}, by another bridge or program: stop that one, or detach ` +
   `what was left behind with: ${inNamespace(context)}ip link set dev ${context.ifname} xdp off`;
 
-const noInterface: Remedy = ({ ifname, netns }) =>
-  netns === ''
-    ? `there is no interface ${ifname}; see: ip link`
-    : `there is no interface ${ifname} in the network namespace ${netns}; see: ip -n ${netns} link`;
+const noInterface: Remedy = ({ ifname, whole, netns }) => {
+  const none = `there is no interface ${ifname}${whole === undefined ? '' : `, and none named ${whole}`}`;
+  return netns === '' ? `${none}; see: ip link` : `${none} in the network namespace ${netns}; see: ip -n ${netns} link`;
+};
 
 const noNamespace: Remedy = ({ netns }) => `there is no network namespace ${netns}; see: ip netns list`;
 

@@ -8,8 +8,9 @@ export interface SharedGate {
   /** Descriptor of its map. */
   fd: number;
   mode: XdpMode;
-  /** Queues whose frames come through it. */
+  /** Queues whose frames come through it, and the first of them. */
   queues: number;
+  first: number;
 }
 
 /**
@@ -20,6 +21,7 @@ export interface SharedGate {
 export class XdpGate {
   readonly mode: XdpMode;
   readonly queues: number;
+  readonly first: number;
   readonly #map: { handle: number; fd: number };
   #attachment: Attachment | undefined;
   #promisc = -1;
@@ -43,10 +45,12 @@ export class XdpGate {
     if (shared !== undefined) {
       this.mode = shared.mode;
       this.queues = shared.queues;
+      this.first = shared.first;
       this.#map = native.bpfDup(text, shared.fd);
       return;
     }
     this.queues = queues.length;
+    this.first = queues[0];
     this.#map = native.bpfXskMap(text, queues.at(-1)! + 1);
     try {
       this.#attachment = attach({ text, ifindex, netns }, redirectProgram(this.#map.fd), spec.mode, frags);
@@ -61,7 +65,7 @@ export class XdpGate {
 
   /** For other threads of this process, while this gate is open. */
   get shared(): SharedGate {
-    return { fd: this.#map.fd, mode: this.mode, queues: this.queues };
+    return { fd: this.#map.fd, mode: this.mode, queues: this.queues, first: this.first };
   }
 
   /** From now on the queue's frames go to the socket. */

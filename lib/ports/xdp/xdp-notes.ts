@@ -1,3 +1,5 @@
+import { hostLoses, interfaceExists } from '../interface.js';
+import { queueReading, wholeName } from '../../names/xdp-name.js';
 import type { XdpSpec } from '../../names/portspec.js';
 import type { XdpGate } from './xdp-gate.js';
 import type { NetdevInfo } from '../../shim/native-netdev.js';
@@ -24,6 +26,18 @@ export function xdpNotes(
     notes.push(
       `${ifname}: busy polling keeps interrupts off only after: echo 2 > /sys/class/net/${ifname}/napi_defer_hard_irqs; ` +
         `echo 200000 > /sys/class/net/${ifname}/gro_flush_timeout`,
+    );
+  const loses = hostLoses(ifname, info);
+  if (loses !== undefined) notes.push(loses);
+  const other = queueReading(ifname);
+  if (
+    wholeName(spec) === undefined &&
+    !spec.text.includes('queue=') &&
+    other !== undefined &&
+    interfaceExists(other.ifname, netns)
+  )
+    notes.push(
+      `${ifname} is an interface; queue ${other.queue} of ${other.ifname} is xdp:${other.ifname}@queue=${other.queue}`,
     );
   if (served < (info.rxQueues ?? 1))
     notes.push(`${ifname}: frames that arrive on its other queues go to the host, not through this port`);

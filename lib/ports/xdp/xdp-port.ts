@@ -10,18 +10,24 @@ import type { Region } from '../../rings/region.js';
 import type { Ring } from '../../rings/ring.js';
 import { withRemedy, type XdpContext } from './xdp-errors.js';
 import type { NetdevInfo } from '../../shim/native-netdev.js';
+import { requireEthernet } from '../interface.js';
+import { wholeName } from '../../names/xdp-name.js';
+import { Carrier } from './xdp-carrier.js';
 import { XdpGate, type SharedGate } from './xdp-gate.js';
+import { errnoText, XdpInterface } from './xdp-interface.js';
 import { xdpNotes } from './xdp-notes.js';
 import { XdpQueue } from './xdp-queue.js';
-import { openSocket, type XdpSocket } from './xdp-socket.js';
+import { openSocket, STATISTICS, type XdpSocket } from './xdp-socket.js';
 
 /** XDP_PACKET_HEADROOM of linux/bpf.h: received data starts this far into its buffer. */
 const HEADROOM = 256;
-/** Bytes beside the MTU that a frame may have: Ethernet header and two VLAN tags. */
+/** Bytes beside the MTU that a frame may have: Ethernet header and two VLAN tags on arrival, one on its way out. */
 const L2_BYTES = 14 + 2 * 4;
+const L2_BYTES_OUT = 14 + 4;
 
 /** What a socket answers whose interface is gone; one that is only down says ENETDOWN. */
 const ENXIO = 6;
+const ENETDOWN = 100;
 
 /** What is known about a port before there is memory for it. */
 interface XdpPlan {
@@ -43,8 +49,9 @@ function planXdp(spec: XdpSpec, options: PortOptions): XdpPlan {
   try {
     info = native.netdevInfo(spec.ifname, netns);
   } catch (error) {
-    throw withRemedy(error, { port: spec.text, ifname: spec.ifname, netns });
+    throw withRemedy(error, { port: spec.text, ifname: spec.ifname, netns, whole: wholeName(spec) });
   }
+  requireEthernet(spec.text, spec.ifname, info);
   const queues = chooseQueues(spec, info);
   const slots = queues.map(() => spec.slots);
   return {
@@ -103,8 +110,10 @@ function chooseQueues(spec: XdpSpec, info: NetdevInfo): number[] {
       last < rx
         ? `make them equal with ethtool -L, or choose @queue=0:${tx - 1} and lose what arrives on the others`
         : `queues are counted from 0, see: ethtool -l ${spec.ifname}`;
+    const whole = wholeName(spec);
     throw new PortError(
-      `${spec.text}: cannot open queue ${last}: ${spec.ifname} has ${rx} rx and ${tx} tx queues; ${remedy}`,
+      `${spec.text}: cannot open queue ${last}: ${spec.ifname} has ${rx} rx and ${tx} tx queues; ${remedy}` +
+        (whole === undefined ? '' : `; there is no interface named ${whole} either`),
       spec.text,
     );
   }
@@ -127,7 +136,12 @@ export class XdpPort implements Port {
   readonly #sockets: XdpSocket[] = [];
   readonly #ifname: string;
   readonly #netns: string;
+  readonly #first: number;
   #gate: XdpGate | undefined;
+  #carrier: Carrier | undefined;
+  #interface: XdpInterface | undefined;
+  /** The error of sending or receiving that was told last; 0: none, or it is over. */
+  #told = 0;
   #closed = false;
 
   /** @throws PortError with the cause and the remedy */
@@ -138,6 +152,7 @@ export class XdpPort implements Port {
     this.name = plan.spec.text;
     this.#ifname = plan.spec.ifname;
     this.#netns = plan.netns;
+    [this.#first] = plan.queues;
     this.region = memory.region;
     const { tx, rx, extra } = memory.carve(plan.rings);
     this.tx = tx;
@@ -157,6 +172,7 @@ export class XdpPort implements Port {
   #open(plan: XdpPlan, extra: Int32Array): string[] {
     const { spec, netns, queues, info } = plan;
     native.raiseMemlock();
+    this.#carrier = new Carrier(spec.ifname, netns);
     for (const [i, queue] of queues.entries()) {
       const socket = openSocket(
         {
@@ -174,15 +190,18 @@ export class XdpPort implements Port {
       );
       this.#sockets.push(socket);
       const spare = extra.subarray(i * spec.slots, (i + 1) * spec.slots);
-      this.queues.push(new XdpQueue(new Kring(this.rx[i]), new Kring(this.tx[i]), socket, spare));
+      const [rx, tx] = [new Kring(this.rx[i]), new Kring(this.tx[i])];
+      this.queues.push(new XdpQueue(rx, tx, socket, this.#carrier, info.mtu + L2_BYTES_OUT, spare));
     }
     this.#gate = openGate(plan);
     for (const [i, queue] of queues.entries()) this.#gate.enter(queue, this.#sockets[i].handle);
+    // After the program: drivers reset the device when one is attached.
+    this.#interface = new XdpInterface(spec.ifname, netns);
     return xdpNotes(spec, info, queues, this.#sockets[0], this.#gate);
   }
 
   /**
-   * While the interface is down frames wait here and leave when it is up again.
+   * While the interface is down or has no carrier frames wait here and leave when it is up again.
    * @throws PortError when the interface is gone and there is something to send; linkUp() finds out without
    */
   txsync(): void {
@@ -191,6 +210,7 @@ export class XdpPort implements Port {
       queue.txsync();
       if (queue.error === ENXIO) throw this.#gone();
     }
+    if (this.#carrier!.gone) throw this.#gone();
   }
 
   rxsync(): void {
@@ -212,8 +232,13 @@ export class XdpPort implements Port {
 
   /** @throws PortError when the interface is gone */
   linkUp(): boolean {
+    return this.#ask(() => native.netdevLink(this.#ifname, this.#netns));
+  }
+
+  /** @throws PortError when the interface is gone */
+  #ask<T>(question: () => T): T {
     try {
-      return native.netdevLink(this.#ifname, this.#netns);
+      return question();
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENODEV' || code === 'ENOENT') throw this.#gone();
@@ -221,12 +246,33 @@ export class XdpPort implements Port {
     }
   }
 
+  /** @throws PortError when the interface is gone */
+  news(): string[] {
+    const { name } = this;
+    const said: string[] = [];
+    const error = this.queues.find((queue) => queue.error !== 0 && queue.error !== ENETDOWN)?.error ?? 0;
+    if (error !== this.#told)
+      said.push(
+        error === 0
+          ? `${name}: the kernel takes frames again`
+          : `${name}: the kernel does not move frames: ${errnoText(error)}`,
+      );
+    this.#told = error;
+    this.#ask(() => {
+      this.#interface!.look();
+    });
+    for (const queue of this.queues) queue.longest = this.#interface!.mtu + L2_BYTES_OUT;
+    const queues = this.#interface!.queueNews(this.#gate!.queues);
+    if (queues !== undefined) said.push(`${name}: ${queues}`);
+    return said;
+  }
+
   ended(): boolean {
     return false;
   }
 
   txPending(): number {
-    return this.queues.reduce((sum, queue) => sum + queue.inFlight, 0);
+    return this.queues.reduce((sum, queue) => sum + queue.inFlight + queue.held, 0);
   }
 
   refused(): Amount {
@@ -240,33 +286,29 @@ export class XdpPort implements Port {
   /**
    * Sums over the queues. The kernel's (XDP_STATISTICS, descriptors): `rx_dropped` (too long, or no buffer),
    * `rx_invalid_descs`, `tx_invalid_descs`, `rx_ring_full`, `rx_fill_ring_empty_descs`, `tx_ring_empty_descs`.
-   * Our own: `tx_refused` frames that no socket could send, `corrupt` descriptors that named no buffer,
-   * `wakeups` calls made to wake the kernel, `reinits` rings put back because the user broke netmap's rules.
+   * Our own: `tx_refused` frames that were not handed to the kernel, of these `tx_too_long` for the MTU and `tx_too_short`
+   * for an Ethernet header, `corrupt` descriptors that named no buffer, `wakeups` calls made to wake the kernel,
+   * `reinits` rings put back because the user broke netmap's rules.
+   * The interface's, since the port was opened, whoever used it: frames it lost, `interface_…` (see XdpInterface).
    */
   stats(): Record<string, number> {
-    const names = [
-      'rx_dropped',
-      'rx_invalid_descs',
-      'tx_invalid_descs',
-      'rx_ring_full',
-      'rx_fill_ring_empty_descs',
-      'tx_ring_empty_descs',
-    ];
     const sum: Record<string, number> = {};
     const add = (name: string, value: number) => {
       sum[name] = (sum[name] ?? 0) + value;
     };
-    const kernel = new Float64Array(names.length);
-    for (const [i, queue] of this.queues.entries()) {
-      native.xdpStatistics(this.#sockets[i].handle, kernel);
-      for (const [k, name] of names.entries()) add(name, kernel[k]);
-      queue.reclaim(kernel[names.indexOf('tx_invalid_descs')]);
+    for (const queue of this.queues) {
+      const kernel = queue.socket.statistics();
+      for (const [k, name] of STATISTICS.entries()) add(name, kernel[k]);
       add('tx_refused', queue.refused.frames);
+      add('tx_too_long', queue.tooLong);
+      add('tx_too_short', queue.tooShort);
       add('corrupt', queue.corrupt);
       add('wakeups', queue.wakeups);
       add('reinits', queue.rx.reinits + queue.tx.reinits);
     }
-    return sum;
+    // Threads that share an interface tell its counters once.
+    const tells = this.#gate?.first === this.#first;
+    return tells ? { ...sum, ...this.#interface!.losses() } : sum;
   }
 
   close(): void {
@@ -276,6 +318,7 @@ export class XdpPort implements Port {
     for (const ring of [...this.tx, ...this.rx]) ring.i32[ring.base + RING_TAIL] = ring.head;
     this.#gate?.close();
     for (const socket of this.#sockets) socket.close();
+    this.#carrier?.close();
     this.memory.release();
   }
 }

@@ -9,9 +9,9 @@ import {
   SLOT_WORDS,
 } from '../../rings/abi.js';
 import type { Kring } from '../../rings/kring.js';
-import type { Ring } from '../../rings/ring.js';
-import type { XdpRing } from './xdp-ring.js';
-import type { XdpSocket } from './xdp-socket.js';
+import { now } from '../../shim/native.js';
+import type { Carrier } from './xdp-carrier.js';
+import { TX_INVALID_DESCS, type XdpSocket } from './xdp-socket.js';
 
 /** Words of a descriptor in the rx and tx rings: addr (two words), len, options; fill and completion hold addr alone. */
 const DESC_WORDS = 4;
@@ -27,18 +27,13 @@ const PKT_CONTD = 1;
  */
 const MAX_TX_DESCS = 18;
 
+/** Bytes that every frame has at least; the kernel drops a shorter one. */
+const ETHERNET_HEADER = 14;
+
 const EAGAIN = 11;
 
-/** Where a queue's buffers are; see XdpQueue.audit. */
-export interface QueueAudit {
-  slots: number;
-  fill: number;
-  rx: number;
-  tx: number;
-  completion: number;
-  /** Handed to the kernel and in no ring: which ones only the kernel knows. */
-  kernel: number;
-}
+/** ns without a completion after which the kernel is asked whether it found descriptors invalid. */
+const STUCK_NS = 10e6;
 
 /**
  * One AF_XDP socket behind one pair of netmap rings. Every buffer has one owner at any time:
@@ -50,10 +45,13 @@ export interface QueueAudit {
  */
 export class XdpQueue {
   /**
-   * Not sent: frames of several slots where the socket takes one, of more than 18, with a slot of length 0, and those
-   * that the kernel found invalid.
+   * Not sent: frames longer than the interface takes or too short for a header, of several slots where the socket takes
+   * one, of more than 18, with a slot of length 0, and those that the kernel found invalid.
    */
   readonly refused: Amount = { frames: 0, bytes: 0 };
+  /** Of these, frames longer than `longest`, and those shorter than an Ethernet header. */
+  tooLong = 0;
+  tooShort = 0;
   /** Descriptors from the kernel that named no buffer of the region. */
   corrupt = 0;
   /** Calls made to wake the kernel. */
@@ -62,20 +60,27 @@ export class XdpQueue {
   error = 0;
   /** Descriptors handed to the kernel for sending and not yet completed. */
   inFlight = 0;
+  /** Slots that wait in the ring because the interface has no carrier. */
+  held = 0;
   /** For each buffer in flight the length and flags it was sent with, else 0. */
   readonly #sent: Int32Array;
   #reclaimed = 0;
+  /** When buffers in flight were first seen not to come back; 0: they do. */
+  #stuckSince = 0;
   readonly #shift: number;
   readonly #limit: number;
 
   /**
+   * @param longest bytes of the longest frame the interface sends
    * @param spare buffers for the fill ring: as many as it has entries
    * @throws RangeError when the rings do not fit together
    */
   constructor(
     readonly rx: Kring,
     readonly tx: Kring,
-    private readonly socket: XdpSocket,
+    readonly socket: XdpSocket,
+    private readonly carrier: Pick<Carrier, 'up'>,
+    public longest: number,
     spare: Int32Array,
   ) {
     const { fill, completion } = socket;
@@ -157,7 +162,11 @@ export class XdpQueue {
     const { tx } = socket;
     const head = kring.begin();
     if (this.inFlight > 0) this.#reap();
-    if (head !== kring.hwcur) this.#submit(head);
+    this.held = 0;
+    if (head !== kring.hwcur) {
+      if (this.carrier.up) this.#submit(head);
+      else this.held = (head - kring.hwcur + kring.ring.numSlots) % kring.ring.numSlots;
+    }
     kring.publish(kring.hwtail);
     if (this.inFlight === 0) return;
     // In copy mode the kernel sends inside the call; with zero-copy a driver may need it to complete, too.
@@ -169,7 +178,11 @@ export class XdpQueue {
     const { completion } = this.socket;
     let n = completion.available();
     if (n > this.inFlight) n = this.inFlight;
-    if (n <= 0) return;
+    if (n <= 0) {
+      this.#watchStuck();
+      return;
+    }
+    this.#stuckSince = 0;
     for (let i = 0; i < n; i++) {
       const c = completion.desc + ((completion.mine + i) & completion.mask) * ADDR_WORDS;
       const buf = completion.i32[c] >>> this.#shift;
@@ -236,18 +249,27 @@ export class XdpQueue {
     const { i32, numSlots, slot0, offsetMask, bufSize } = ring;
     let ok = true;
     let slots = 0;
+    let bytes = 0;
     for (let slot = first; slot !== head; slot = slot + 1 === numSlots ? 0 : slot + 1) {
       const w = slot0 + slot * SLOT_WORDS;
       const buf = i32[w + SLOT_BUF_IDX];
       const lenFlags = i32[w + SLOT_LEN_FLAGS];
       const len = lenFlags & LEN_MASK;
       slots++;
+      bytes += len;
       if (len === 0 || (i32[w + SLOT_PTR] & offsetMask) + len > bufSize) ok = false;
       if (buf < FIRST_BUFFER || buf >= this.#limit || this.#sent[buf] !== 0) ok = false;
-      if ((lenFlags & MOREFRAG) === 0)
-        return ok && (slots === 1 || (slots <= MAX_TX_DESCS && this.socket.multiBuffer)) ? slots : -slots;
+      if ((lenFlags & MOREFRAG) !== 0) continue;
+      if (bytes > this.longest || bytes < ETHERNET_HEADER) ok = this.#wrongSize(bytes);
+      return ok && (slots === 1 || (slots <= MAX_TX_DESCS && this.socket.multiBuffer)) ? slots : -slots;
     }
     return 0;
+  }
+
+  #wrongSize(bytes: number): false {
+    if (bytes < ETHERNET_HEADER) this.tooShort++;
+    else this.tooLong++;
+    return false;
   }
 
   /** Passes a frame over: its buffers are given back as if they had been sent. Returns the slot after it. */
@@ -280,14 +302,24 @@ export class XdpQueue {
     return errno;
   }
 
+  /** Nothing came back: once that has lasted, the kernel may have found what is in flight invalid. */
+  #watchStuck(): void {
+    const t = now();
+    if (this.#stuckSince === 0) this.#stuckSince = t;
+    if (t - this.#stuckSince < STUCK_NS) return;
+    this.#stuckSince = 0;
+    this.#reclaim();
+  }
+
   /**
    * Takes back the buffers of descriptors that the kernel has consumed as invalid: it never completes those.
    * Does nothing until no others are in flight.
-   * @param invalid such descriptors over the socket's life (XDP_STATISTICS' tx_invalid_descs)
    */
-  reclaim(invalid: number): void {
+  #reclaim(): void {
+    if (this.socket.tx.pending() > 0) return;
+    const invalid = this.socket.statistics()[TX_INVALID_DESCS];
     const stuck = invalid - this.#reclaimed;
-    if (stuck === 0 || stuck !== this.inFlight || this.socket.tx.pending() > 0) return;
+    if (stuck === 0 || stuck !== this.inFlight) return;
     this.#reclaimed = invalid;
     for (let buf = FIRST_BUFFER; buf < this.#limit; buf++) {
       if (this.#sent[buf] === 0) continue;
@@ -296,7 +328,6 @@ export class XdpQueue {
       this.#giveBack(buf);
     }
     this.inFlight = 0;
-    this.tx.publish(this.tx.hwtail);
   }
 
   /** What is in flight, or in the ring and not handed to the kernel. */
@@ -306,41 +337,6 @@ export class XdpQueue {
     const sum = amountIn(ring, hwcur, waiting);
     for (const lenFlags of this.#sent) if (lenFlags !== 0) addSlot(sum, lenFlags);
     return sum;
-  }
-
-  /**
-   * Where every buffer of this queue is. Each that can be named is counted in `owners[index]`, so that the sum over
-   * the queues of a region shows which are owned twice or not at all.
-   */
-  audit(owners: Uint8Array): QueueAudit {
-    const { fill, completion, rx, tx } = this.socket;
-    const slots = this.#auditSlots(this.rx.ring, 0, this.rx.ring.numSlots, owners);
-    // The slots after hwtail and before hwcur have given their buffers away.
-    const { hwcur, hwtail, ring } = this.tx;
-    const held = ((hwtail - hwcur + ring.numSlots) % ring.numSlots) + 1;
-    const counts = {
-      slots: slots + this.#auditSlots(ring, hwcur, held, owners),
-      fill: this.#auditRing(fill, ADDR_WORDS, (fill.mine - fill.pending()) | 0, fill.pending(), owners),
-      rx: this.#auditRing(rx, DESC_WORDS, rx.mine, rx.available(), owners),
-      tx: this.#auditRing(tx, DESC_WORDS, (tx.mine - tx.pending()) | 0, tx.pending(), owners),
-      completion: this.#auditRing(completion, ADDR_WORDS, completion.mine, completion.available(), owners),
-      kernel: 0,
-    };
-    counts.kernel = fill.entries - counts.fill - counts.rx + this.inFlight - counts.tx - counts.completion;
-    return counts;
-  }
-
-  #auditSlots(ring: Ring, first: number, count: number, owners: Uint8Array): number {
-    for (let i = 0; i < count; i++) owners[ring.bufIdx(ring.after(first, i))]++;
-    return count;
-  }
-
-  #auditRing(ring: XdpRing, words: number, first: number, count: number, owners: Uint8Array): number {
-    for (let i = 0; i < count; i++) {
-      const addr = ring.i32[ring.desc + ((first + i) & ring.mask) * words];
-      owners[addr >>> this.#shift]++;
-    }
-    return count;
   }
 }
 

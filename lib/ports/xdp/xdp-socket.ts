@@ -58,8 +58,21 @@ export interface XdpSocket {
   /** Call the kernel on behalf of a ring: 0 or an errno. */
   readonly wakeRx: () => number;
   readonly wakeTx: () => number;
+  /** XDP_STATISTICS now, in the order of STATISTICS; the same array every time. */
+  readonly statistics: () => Float64Array;
   readonly close: () => void;
 }
+
+/** The kernel's counters of a socket, in the order in which the shim tells them. */
+export const STATISTICS = [
+  'rx_dropped',
+  'rx_invalid_descs',
+  'tx_invalid_descs',
+  'rx_ring_full',
+  'rx_fill_ring_empty_descs',
+  'tx_ring_empty_descs',
+] as const;
+export const TX_INVALID_DESCS = STATISTICS.indexOf('tx_invalid_descs');
 
 /**
  * Opens a socket on a queue. The first of a port registers the memory's buffers as its UMEM, the others share that.
@@ -71,6 +84,7 @@ export interface XdpSocket {
  */
 export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | undefined): XdpSocket {
   const { handle, fd } = native.xdpSocket(plan.port, plan.netns);
+  const statistics = new Float64Array(STATISTICS.length);
   const close = () => {
     native.xdpClose(handle);
   };
@@ -104,6 +118,10 @@ export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | 
       busyPoll: plan.busyPoll > 0 && setBusyPoll(handle, plan.busyPoll),
       wakeRx: () => native.xdpWakeRx(handle),
       wakeTx: () => native.xdpWakeTx(handle),
+      statistics: () => {
+        native.xdpStatistics(handle, statistics);
+        return statistics;
+      },
       close,
     };
   } catch (error) {
