@@ -10,6 +10,7 @@ const HOUSE = [
   ['measure/results'],
   ['gen'],
   ['forward'],
+  ['programs'],
   ['threads'],
   ['ports'],
   ['names', 'capture'],

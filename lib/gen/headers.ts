@@ -1,6 +1,6 @@
 import { UsageError } from '../text/errors.js';
 import { FCS_BYTES } from '../text/units.js';
-import { checksum, fold, sumBytes } from './checksum.js';
+import { checksum, fold, sumBytes } from '../rings/checksum.js';
 import type { AddressRange, Endpoint } from './range.js';
 import { TAG_BYTES } from './tag.js';
 

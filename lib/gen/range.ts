@@ -1,5 +1,6 @@
 /** What frames are addressed with: MAC addresses, and IP addresses with UDP ports, each one value or a range of them. */
 import { isIPv4, isIPv6 } from 'node:net';
+import { ipBytes, macBytes } from '../text/address.js';
 import { printable, UsageError } from '../text/errors.js';
 import { parseCountWithin } from '../text/units.js';
 
@@ -31,27 +32,6 @@ function refuse(what: string, text: string, cause: string, form: string): never 
   throw new UsageError(`${what} '${printable(text)}' ${cause}; ${form}`);
 }
 
-/** The bytes of an IPv4 address in dotted form. */
-function ipv4Bytes(text: string): number[] {
-  return text.split('.').map(Number);
-}
-
-/** The bytes of an IPv6 address in any of the forms of RFC 4291, 2.2. */
-function ipv6Bytes(text: string): number[] {
-  const part = (side: string): number[] =>
-    side === ''
-      ? []
-      : side.split(':').flatMap((group) => {
-          if (group.includes('.')) return ipv4Bytes(group);
-          const value = parseInt(group, 16);
-          return [value >> 8, value & 0xff];
-        });
-  const [before, after] = text.split('::') as [string, string | undefined];
-  const front = part(before);
-  const back = part(after ?? '');
-  return [...front, ...Array.from({ length: 16 - front.length - back.length }, () => 0), ...back];
-}
-
 function low32(bytes: readonly number[]): number {
   return bytes.slice(-4).reduce((value, byte) => value * 256 + byte, 0);
 }
@@ -72,11 +52,9 @@ function addresses(
 
 /** `02:00:00:00:00:01` or `02:00:00:00:00:01-02:00:00:00:00:ff`. @throws UsageError */
 export function parseMacRange(text: string): AddressRange {
-  const ends = text.split('-').map((end) => {
-    if (!/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i.test(end))
-      refuse('MAC address', text, 'is not six bytes in hexadecimal', MAC_FORM);
-    return end.split(':').map((byte) => parseInt(byte, 16));
-  });
+  const ends = text
+    .split('-')
+    .map((end) => macBytes(end) ?? refuse('MAC address', text, 'is not six bytes in hexadecimal', MAC_FORM));
   if (ends.length > 2) refuse('MAC address', text, 'has more than two ends', MAC_FORM);
   return addresses('MAC address', text, MAC_FORM, ends[0], ends.at(-1)!);
 }
@@ -97,7 +75,7 @@ function parseEnd(text: string, whole: string): End {
   const port = bare === undefined ? match?.[3] : undefined;
   return {
     family,
-    bytes: family === 4 ? ipv4Bytes(address) : ipv6Bytes(address),
+    bytes: ipBytes(address)!,
     port: port === undefined ? undefined : parseCountWithin(port, 0, 65535, 'UDP port'),
   };
 }

@@ -4,7 +4,7 @@ import { forwarder, isZeroCopy, type Forward } from '../forward/forward.js';
 import { frameSlots } from '../forward/frame.js';
 import type { Port } from '../ports/port.js';
 import type { Ring } from '../rings/ring.js';
-import { replaceWord } from './checksum.js';
+import { replaceWord } from '../rings/checksum.js';
 import { ipHeader, payloadOf, tagWord } from './count.js';
 import type { Quota } from './quota.js';
 import { slotsWaiting } from './receiver.js';

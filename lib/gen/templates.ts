@@ -1,5 +1,5 @@
 import { FCS_BYTES } from '../text/units.js';
-import { fold, sumBytes } from './checksum.js';
+import { fold, sumBytes } from '../rings/checksum.js';
 import { buildHeaders, checkSize, layoutOf, leastSizes, type Flow, type Layout } from './headers.js';
 import { TAG_BYTES } from './tag.js';
 

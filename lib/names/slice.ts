@@ -1,4 +1,4 @@
-/** A stretch of a port name that knows where it stands in the whole, so that every error can point at its cause. */
+/** A stretch of what a user wrote, a port name or another small language, that knows where it stands in the whole, so that every error can point at its cause. */
 import { UsageError, pointAt, printable } from '../text/errors.js';
 
 export class Slice {
@@ -6,16 +6,18 @@ export class Slice {
    * @param source the whole text
    * @param start index of the first character in `source`
    * @param text the stretch itself
+   * @param subject what the whole is, for messages
    */
   constructor(
     readonly source: string,
     readonly start = 0,
     readonly text = source,
+    readonly subject = 'port name',
   ) {}
 
   /** The part from index `from` up to, not including, `to`. */
   cut(from: number, to = this.text.length): Slice {
-    return new Slice(this.source, this.start + from, this.text.slice(from, to));
+    return new Slice(this.source, this.start + from, this.text.slice(from, to), this.subject);
   }
 
   /** The parts between the characters that `separators` names. */
@@ -38,7 +40,7 @@ export class Slice {
   /** Throws a {@link UsageError} whose caret stands under the character at index `offset` of this stretch. */
   fail(message: string, offset = 0): never {
     const at = this.start + offset;
-    throw new UsageError(`bad port name: ${message}\n${pointAt(this.source, at)}`, at);
+    throw new UsageError(`bad ${this.subject}: ${message}\n${pointAt(this.source, at)}`, at);
   }
 
   /** Reads the text with a parser of lib/units.ts; its error becomes one that points into the whole text. */

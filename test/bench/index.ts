@@ -1,11 +1,13 @@
 /** `npm run bench [-- NAME…] [--json FILE]`: all benchmarks, or those named. */
 import { parseArgs } from 'node:util';
 import { benchForward } from './forward.js';
+import { benchPrograms } from './programs.js';
 import { benchSim } from './sim.js';
 import { benchXdp } from './xdp.js';
 
 const BENCHMARKS = new Map<string, (jsonFile: string | undefined) => void | Promise<void>>([
   ['forward', benchForward],
+  ['programs', benchPrograms],
   ['sim', benchSim],
   ['xdp', benchXdp],
 ]);

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { LEN_MASK, MOREFRAG } from '../../lib/rings/abi.js';
 import { COUNTERS } from '../../lib/forward/counters.js';
 import { UsageError } from '../../lib/text/errors.js';
-import { checksum, fold, replaceWord, sumBytes, udpChecksum } from '../../lib/gen/checksum.js';
+import { checksum, fold, replaceWord, sumBytes, udpChecksum } from '../../lib/rings/checksum.js';
 import { emitterFor } from '../../lib/gen/emit.js';
 import { leastSizes, type Flow } from '../../lib/gen/headers.js';
 import { Quota, quotaFor, UNLIMITED } from '../../lib/gen/quota.js';
