@@ -4,8 +4,7 @@ import { createRequire } from 'node:module';
 import { RING_HEAD, RING_TAIL } from '../../lib/rings/abi.js';
 import { forwarder } from '../../lib/forward/forward.js';
 import { Memory } from '../../lib/rings/memory.js';
-import { native } from '../../lib/shim/native.js';
-import { alternate, Report } from './harness.js';
+import { alternate, cpuNs, Report } from './harness.js';
 
 const SLOTS = 1024;
 const BURSTS = [1, 8, 32, 256, 1023];
@@ -20,14 +19,6 @@ function buildC(): RunC {
     throw new Error(`the C loop did not build; run this as npm run bench, which has node-gyp:\n${gyp.stderr}`);
   const require = createRequire(import.meta.url);
   return (require(`${process.cwd()}/test/bench/build/Release/forward_c.node`) as { run: RunC }).run;
-}
-
-const usage = new Float64Array(4);
-
-/** CPU time of this thread, ns: what other programs on the machine take does not count. */
-function cpuNs(): number {
-  native.threadUsage(usage);
-  return usage[0] + usage[1];
 }
 
 export function benchForward(jsonFile: string | undefined): void {

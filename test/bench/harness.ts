@@ -1,5 +1,14 @@
 import { appendFileSync } from 'node:fs';
+import { native } from '../../lib/shim/native.js';
 import { table } from '../../lib/text/table.js';
+
+const usage = new Float64Array(4);
+
+/** CPU time of this thread, ns: what other programs on the machine take does not count. */
+export function cpuNs(): number {
+  native.threadUsage(usage);
+  return usage[0] + usage[1];
+}
 
 /** Someone who does a piece of work; `run` returns the cost or rate of one round in the benchmark's unit. */
 export interface Contender {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Opening } from '../../lib/capture/open-capture.js';
 import { CaptureError } from '../../lib/capture/capture-error.js';
 import { checksum, sumBytes } from '../../lib/rings/checksum.js';
+import { Counters, type Setup } from '../../lib/programs/program.js';
 import { ipBytes, macBytes } from '../../lib/text/address.js';
 
 /** A frame as captured, and its length on the wire where that is more. */
@@ -32,6 +33,12 @@ export function capturedFrames(): Captured[] {
     }
     return frames;
   });
+}
+
+/** What a program is given, and the counters it then has. */
+export function setup(): { setup: Setup; counters: Counters } {
+  const counters = new Counters();
+  return { counters, setup: { thread: 0, counter: (name) => counters.counter(name) } };
 }
 
 /** Any mix of bytes and 16-bit numbers behind one another: `[0x45, u16(1500)]`. */
@@ -171,8 +178,10 @@ export function fragment6(offset: number, more: boolean): number[] {
   return bytesOf(0, 0, u16((offset << 3) | (more ? 1 : 0)), u16(0), u16(9));
 }
 
-/** Frames with tags, fragments, extension headers, odd header lengths; `cut`: the same cut short at every length. */
-export function madeFrames(which: 'whole' | 'cut'): number[][] {
+/**
+ * Frames with tags, fragments, extension headers, odd header lengths; `right`: those with
+ * right checksums; `cut`: all cut short at every length. */
+export function madeFrames(which: 'right' | 'whole' | 'cut'): number[][] {
   const v6 = { from: 'fd00::1', to: 'fd00::2' };
   const data = Array.from({ length: 12 }, (_, i) => i);
   const dns = udp(1053, 53, data);
@@ -226,6 +235,7 @@ export function madeFrames(which: 'whole' | 'cut'): number[][] {
   const multicast = plain.slice(0, 3).map((frame) => [...mac('01:00:5e:00:00:fb'), ...frame.slice(6)]);
   const versions = plain.map((frame) => frame.map((byte, i) => (i === 14 ? byte ^ 0x2b : byte)));
   const whole = [...plain, ...tagged, ...broadcast, ...multicast, ...versions];
+  if (which === 'right') return [...plain, ...tagged];
   if (which === 'whole') return whole;
   return [...plain, ...tagged].flatMap((frame) => frame.slice(0, 80).map((_, n) => frame.slice(0, n + 1)));
 }

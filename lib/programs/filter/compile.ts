@@ -1,5 +1,5 @@
 import type { Frame } from '../frame.js';
-import type { Relation, Test, Value } from './ast.js';
+import type { Test, Value } from './ast.js';
 
 /** Whether a frame is accepted. */
 export type Accepts = (frame: Frame) => boolean;
@@ -39,15 +39,6 @@ interface Known {
 function common(a: Known, b: Known): Known {
   return { bytes: Math.min(a.bytes, b.bytes), loads: new Set([...a.loads].filter((load) => b.loads.has(load))) };
 }
-
-const RELATIONS: Readonly<Record<Relation, (left: string, right: string) => string>> = {
-  '=': (left, right) => `(${left} | 0) === (${right} | 0)`,
-  '!=': (left, right) => `(${left} | 0) !== (${right} | 0)`,
-  '<': (left, right) => `${left} >>> 0 < ${right} >>> 0`,
-  '<=': (left, right) => `${left} >>> 0 <= ${right} >>> 0`,
-  '>': (left, right) => `${left} >>> 0 > ${right} >>> 0`,
-  '>=': (left, right) => `${left} >>> 0 >= ${right} >>> 0`,
-};
 
 /** Bytes from index `i` on, big-endian. */
 const LOADS = {
@@ -99,8 +90,10 @@ class Code {
   }
 
   #compare({ op, left, right }: Test & { kind: 'compare' }): string {
-    const first = this.#value(left);
-    return RELATIONS[op](first, this.#value(right));
+    const a = this.#value(left);
+    const b = this.#value(right);
+    if (op === '=' || op === '!=') return `${a} ${op === '=' ? '===' : '!=='} ${b}`;
+    return `${unsigned(left, a)} ${op} ${unsigned(right, b)}`;
   }
 
   #all(tests: readonly Test[], no: string, known: Known): { yes: Known; no: Known } {
@@ -155,14 +148,17 @@ class Code {
       case '%': {
         const by = this.#temporary(b);
         this.#line(`if (${by} === 0) return false;`);
-        return `((${a} >>> 0) ${op} (${by} >>> 0) | 0)`;
+        return `(${unsigned(left, a)} ${op} (${by} >>> 0) | 0)`;
       }
       case '<<':
         return this.#shift(`${a} <<`, right, b);
       case '>>':
         return this.#shift(`${a} >>>`, right, b);
-      default:
+      case '+':
+      case '-':
         return `(${a} ${op} ${b} | 0)`;
+      default:
+        return `(${a} ${op} ${b})`;
     }
   }
 
@@ -189,7 +185,7 @@ class Code {
     this.#variables.set(key, variable);
     if (this.#known.loads.has(key)) return variable;
     let { bytes } = this.#known;
-    if (at.kind !== 'number') this.#line(`if (${offset} >>> 0 > n - ${size}) return false;`);
+    if (at.kind !== 'number') this.#line(`if (${unsigned(at, offset)} > n - ${size}) return false;`);
     else if (bytes < at.value + size) {
       bytes = at.value + size;
       this.#line(`if (n < ${bytes}) return false;`);
@@ -199,4 +195,11 @@ class Code {
     this.#known = { bytes, loads: new Set([...this.#known.loads, key]) };
     return variable;
   }
+}
+
+/** `text`, which is the signed form of `value`, as a number without sign. */
+function unsigned(value: Value, text: string): string {
+  if (value.kind === 'number') return String(value.value);
+  const small = value.kind === 'length' || (value.kind === 'load' && value.size < 4);
+  return small ? text : `(${text} >>> 0)`;
 }
