@@ -89,7 +89,8 @@ export function runLoop(bridge: Bridge, control: Control, options: LoopOptions):
   };
   const reason = attempt(() => spin(bridge, run, wait, look));
   // Where one port failed the other is well: what is on its way there leaves, and is counted, before the failure is told.
-  for (const deadline = now() + FLUSH_NS; attempt(() => bridge.flush()) !== true && now() < deadline;)
+  const settling = (): boolean => bridge.a.port.settling?.() === true || bridge.b.port.settling?.() === true;
+  for (const deadline = now() + FLUSH_NS; attempt(() => bridge.flush()) !== true && (now() < deadline || settling());)
     native.sleepNs(1000);
   bridge.countUnsent();
   readUsage();

@@ -88,7 +88,7 @@ export function runEngine(
 
   // The rates are about the time in which frames were made, not about the flush.
   const flush = (): void => {
-    for (const deadline = now() + FLUSH_NS; port.txPending() > 0 && now() < deadline;) {
+    for (const deadline = now() + FLUSH_NS; port.txPending() > 0 && (now() < deadline || port.settling?.() === true);) {
       port.txsync();
       native.sleepNs(1000);
     }

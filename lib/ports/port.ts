@@ -55,6 +55,8 @@ export interface Port {
   problem?(): string | undefined;
   /** Slots handed over by txsync() that have not left yet. */
   txPending(): number;
+  /** Whether it was opened so recently that it may not have begun to send: what waits will leave later. Absent: never. */
+  settling?(): boolean;
   /** What txsync() took and will never send, since the port was opened; absent where nothing tells. */
   refused?(): Amount;
   /** What the tx rings hold, or txsync() took, that has not left yet; absent where the newest txPending() slots do. */

@@ -1,6 +1,6 @@
 // The port contract on two AF_XDP ports joined by a veth pair.
 import { describe } from 'node:test';
-import { portContract } from '../ports/port-contract.js';
+import { PROMISES, portContract } from '../ports/port-contract.js';
 import { openPorts } from '../../lib/ports/open.js';
 import { Lab, skipWithoutLab } from './lab.js';
 
@@ -19,6 +19,6 @@ describe('xdp', { skip: skipWithoutLab() }, () => {
       const done = () => {
         lab.close();
       };
-      return { a, b, joined: true, fragments: mtu > 1500, done };
+      return { a, b, promises: PROMISES[mtu > 1500 ? 'xdp, frames of several buffers' : 'xdp'], done };
     });
 });

@@ -5,10 +5,12 @@ import {
   IF_RING_OFS,
   IF_RX_RINGS,
   IF_TX_RINGS,
+  RING_CUR,
   RING_HEAD,
+  RING_TAIL,
 } from '../../rings/abi.js';
 import { PortError } from '../../text/errors.js';
-import { native } from '../../shim/native.js';
+import { native, now } from '../../shim/native.js';
 import type { NetmapOpened, NetmapRequest } from '../../shim/native-netmap.js';
 import type { Port, PortOptions, Prepare } from '../port.js';
 import { parsePortSpec } from '../../names/portspec.js';
@@ -90,34 +92,52 @@ function boundRings(region: Region, nifpByte: number): BoundRings {
 }
 
 /**
- * The rings of one direction around a sync. A head or cur that breaks netmap's rules makes the kernel put the ring
- * back, and NIOCTXSYNC still returns 0: only a head that moved without us tells.
+ * The rings of one direction, held to netmap's rule before the kernel sees them. The kernel itself answers a head or
+ * cur that is not the user's with 0 and a ring put back, or with 0 and a head that its next sync believes.
  */
-class Watched {
+class Held {
   readonly #rings: readonly Ring[];
+  /** As the last sync left them. */
   readonly #heads: Int32Array;
-  /** Times the kernel put a ring back. */
+  /** Times a ring was put back. */
   reinits = 0;
 
   constructor(rings: readonly Ring[]) {
     this.#rings = rings;
-    this.#heads = new Int32Array(rings.length);
+    this.#heads = Int32Array.from(rings, (ring) => ring.head);
   }
 
-  before(): void {
-    const rings = this.#rings;
-    for (let i = 0; i < rings.length; i++) this.#heads[i] = rings[i].i32[rings[i].base + RING_HEAD];
-  }
-
-  after(): void {
+  check(): void {
     const rings = this.#rings;
     for (let i = 0; i < rings.length; i++) {
-      if (rings[i].i32[rings[i].base + RING_HEAD] !== this.#heads[i]) this.reinits++;
+      const { i32, base } = rings[i];
+      const head = i32[base + RING_HEAD];
+      if (head === this.#heads[i] && head === i32[base + RING_CUR]) continue;
+      if (owned(rings[i], this.#heads[i])) this.#heads[i] = head;
+      else {
+        this.reinits++;
+        rings[i].moveTo(this.#heads[i]);
+      }
     }
   }
 }
 
-/** A port of the kernel's netmap. `stats()`: `reinits`, rings the kernel put back because head or cur broke its rules. */
+/** Whether `from` ≤ head ≤ cur ≤ tail, around the ring. */
+function owned({ i32, base, numSlots }: Ring, from: number): boolean {
+  const head = i32[base + RING_HEAD];
+  const cur = i32[base + RING_CUR];
+  const tail = i32[base + RING_TAIL];
+  // Unsigned: refuses negative values too. A tail that is no slot is for the kernel to put right.
+  if (head >>> 0 >= numSlots || cur >>> 0 >= numSlots) return false;
+  const taken = (head - from + numSlots) % numSlots;
+  const ahead = (cur - from + numSlots) % numSlots;
+  return taken <= ahead && (tail >>> 0 >= numSlots || ahead <= (tail - from + numSlots) % numSlots);
+}
+
+/** ns after opening within which a NIC begins to send: its ring may stand for 1 to 2 s though its carrier reads up. */
+const SETTLE_NS = 5e9;
+
+/** A port of the kernel's netmap. `stats()`: `reinits`, rings put back because head or cur broke netmap's rule. */
 class NetmapPort implements Port {
   readonly driver = 'netmap';
   readonly name: string;
@@ -132,8 +152,11 @@ class NetmapPort implements Port {
   readonly hasLink: boolean;
   readonly #handle: number;
   readonly #ifname: string;
-  readonly #watchedTx: Watched;
-  readonly #watchedRx: Watched;
+  readonly #heldTx: Held;
+  readonly #heldRx: Held;
+  readonly #opened = now();
+  /** Tails of the tx rings when they were opened. */
+  readonly #tails: readonly number[];
   #promisc = -1;
   #open = true;
 
@@ -152,8 +175,9 @@ class NetmapPort implements Port {
       this.rx = hostOnly ? bound.hostRx : bound.rx;
       this.hostTx = hostOnly ? [] : bound.hostTx;
       this.hostRx = hostOnly ? [] : bound.hostRx;
-      this.#watchedTx = new Watched([...bound.tx, ...bound.hostTx]);
-      this.#watchedRx = new Watched([...bound.rx, ...bound.hostRx]);
+      this.#heldTx = new Held([...bound.tx, ...bound.hostTx]);
+      this.#heldRx = new Held([...bound.rx, ...bound.hostRx]);
+      this.#tails = this.tx.map((ring) => ring.tail);
       const nic = !spec.vale && spec.pipe === undefined;
       const monitor = spec.monitorTx || spec.monitorRx;
       this.hasLink = nic && !hostOnly;
@@ -167,17 +191,15 @@ class NetmapPort implements Port {
   }
 
   txsync(): void {
-    this.#watchedTx.before();
+    this.#heldTx.check();
     const errno = native.netmapTxsync(this.#handle);
     if (errno !== 0) throw this.#failed('NIOCTXSYNC', errno);
-    this.#watchedTx.after();
   }
 
   rxsync(): void {
-    this.#watchedRx.before();
+    this.#heldRx.check();
     const errno = native.netmapRxsync(this.#handle);
     if (errno !== 0) throw this.#failed('NIOCRXSYNC', errno);
-    this.#watchedRx.after();
   }
 
   #failed(call: string, errno: number): PortError {
@@ -210,8 +232,12 @@ class NetmapPort implements Port {
     return this.#open ? pending : 0;
   }
 
+  settling(): boolean {
+    return this.hasLink && now() - this.#opened < SETTLE_NS && this.tx.every((ring, i) => ring.tail === this.#tails[i]);
+  }
+
   stats(): Record<string, number> {
-    return { reinits: this.#watchedTx.reinits + this.#watchedRx.reinits };
+    return { reinits: this.#heldTx.reinits + this.#heldRx.reinits };
   }
 
   close(): void {
