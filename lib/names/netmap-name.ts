@@ -211,11 +211,10 @@ function readFlags(flags: Slice, spec: Draft<NetmapSpec>): void {
     const one = flags.cut(i, i + 1);
     const name = FLAGS.get(one.text);
     if (name === undefined) return one.fail(`unknown flag ${one.quoted}; expected ${FLAG_HELP}`);
-    if (spec[name]) one.fail(`flag ${one.quoted} is given twice; expected it once`);
     spec[name] = true;
   }
   if (spec.rxOnly && spec.txOnly)
-    flags.fail('flags R and T exclude each other; expected one of them, or none for both sides');
+    flags.fail('flags R and T together leave no ring open; expected one of them, or none for both sides');
   if (spec.zcopyMonitor && !spec.monitorTx && !spec.monitorRx) {
     flags.fail('flag z needs a side to monitor; expected t, r or both beside it', flags.text.indexOf('z'));
   }
@@ -253,7 +252,9 @@ function readPort(port: Slice, spec: Draft<NetmapSpec>): void {
       name.fail(`unknown driver ${name.quoted}; expected an interface or a VALE port such as vale0:a`);
     name.only('A-Za-z0-9_', "a VALE switch's name", 'letters, digits or underscore');
     if (name.text.length > 15) name.fail(`a VALE switch's name has at most 15 characters, not ${name.text.length}`, 15);
-    interfaceName(base.cut(colon + 1, Math.max(end, colon + 1)), "a VALE port's name", `${name.text}:a`);
+    // The kernel knows a port without a name too.
+    const port = base.cut(colon + 1, Math.max(end, colon + 1));
+    if (port.text !== '') interfaceName(port, "a VALE port's name");
   } else {
     const name = base.cut(0, end);
     if (/^vale\d*$/.test(name.text))

@@ -9,6 +9,7 @@
 //              NETMAP_KERNEL_OPEN     errno that opening the device gives
 //              NETMAP_KERNEL_MMAP     errno that mapping gives
 //              NETMAP_KERNEL_PLAIN    the module knows no options
+//              NETMAP_KERNEL_DOWN     file: while it is there, interfaces are down and a sync or poll on one does not return
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +38,7 @@
 enum { NIOCCTRL = 0xc0586997, NIOCTXSYNC = 0x6994, NIOCRXSYNC = 0x6995 };
 enum { REGISTER = 1, PORT_INFO_GET = 2 };
 enum { ALL_NIC = 1, SW = 2, NIC_SW = 3, ONE_NIC = 4, NONE = 7, ONE_SW = 8 };
-enum { EXCLUSIVE = 0x800, RX_ONLY = 0x2000, TX_ONLY = 0x4000, NO_TX_POLL = 0x20000 };
+enum { MONITORS = 0x300, EXCLUSIVE = 0x800, RX_ONLY = 0x2000, TX_ONLY = 0x4000, NO_TX_POLL = 0x20000 };
 enum { EXTMEM = 1, OFFSETS = 5 };
 
 // One memory: netmap_ifs, then rings, then buffers, each object in use or not.
@@ -55,19 +56,24 @@ typedef struct {
 typedef struct {
   uint64_t at; // in the region
   uint32_t slots, hwcur, hwtail;
-  uint32_t told; // hwtail as the ring shows it: the other end of a pipe moves hwtail meanwhile
+  uint32_t rhead;     // head as the last sync accepted it
+  uint32_t told;      // tail as the ring shows it
+  uint32_t pipe_tail; // of a pipe: what the other end has made of it, shown at this end's next sync
   bool tx;
 } kring;
 
-typedef struct {
-  char name[64];
+typedef struct port port;
+struct port {
+  char name[64]; // empty: not in use
   region *memory;
+  port *peer; // the other end of a pipe, which is there as long as one of them is open
   uint32_t tx, rx, host_tx, host_rx; // rings
   uint32_t tx_slots, rx_slots;
   kring rings[4][RINGS_MAX]; // NIC tx, host tx, NIC rx, host rx
   int users;
   bool exclusive;
-} port;
+  bool interface; // it stands behind the port, not a pipe or a switch
+};
 
 typedef struct {
   int fd; // -1 closed
@@ -140,14 +146,24 @@ static region *region_new(const char *owner, uint32_t ifs, uint32_t rings, uint3
   return NULL;
 }
 
-// Sizes as observed: 343,019,520 bytes shared by all NICs (id 1), 42,369,024 private ones. The split is ours.
-static region *region_for(const char *owner, bool nic, uint16_t wanted) {
+static uint32_t larger(uint32_t a, uint32_t b) {
+  return a > b ? a : b;
+}
+
+// Sizes as observed: 343,019,520 bytes shared by all NICs (id 1), 42,369,024 private ones, larger where a port needs it.
+// The split is ours.
+static region *region_for(const port *p, bool nic, uint16_t wanted) {
+  char owner[64];
+  snprintf(owner, sizeof owner, "%.*s", (int)strcspn(p->name, "{}"), p->name);
   for (int i = 0; i < REGIONS_MAX; i++) {
     region *r = &regions[i];
     if (r->used == NULL) continue;
     if (wanted != 0 ? r->id == wanted : nic ? r->id == 1 : strcmp(r->owner, owner) == 0) return r;
   }
-  return wanted != 0 ? NULL : region_new(owner, 16, 20, 69632, 20000, NULL);
+  if (wanted != 0) return NULL;
+  const uint32_t rings = p->tx + p->rx + p->host_tx + p->host_rx;
+  const uint32_t buffers = (p->tx + p->host_tx) * p->tx_slots + (p->rx + p->host_rx) * p->rx_slots;
+  return region_new(owner, 16, larger(20, 2 * rings), 69632, larger(20000, buffers + FIRST_BUFFER), NULL);
 }
 
 static bool take(region *r, uint32_t first, uint32_t from, uint32_t count, uint32_t *index) {
@@ -184,12 +200,13 @@ static uint8_t *slot_of(const port *p, const kring *k, uint32_t i) {
   return ring_of(p, k) + 256 + (size_t)i * 16;
 }
 
-static int ring_new(port *p, kring *k, bool tx, uint32_t id, uint32_t slots) {
+// `mirrored`: another ring whose buffers it names, instead of some of its own.
+static int ring_new(port *p, kring *k, bool tx, uint32_t id, uint32_t slots, const uint8_t *mirrored) {
   region *r = p->memory;
   uint32_t index;
   if (256 + slots * 16 > r->ring_bytes || !take(r, r->ifs, 0, r->rings, &index)) return ENOMEM;
   *k = (kring){.at = rings_at(r) + (uint64_t)index * r->ring_bytes, .slots = slots, .tx = tx};
-  k->hwtail = k->told = tx ? slots - 1 : 0;
+  k->hwtail = k->told = k->pipe_tail = tx ? slots - 1 : 0;
   uint8_t *ring = ring_of(p, k);
   memset(ring, 0, r->ring_bytes);
   put(ring, 0, 8, buffers_at(r) - k->at);
@@ -198,7 +215,8 @@ static int ring_new(port *p, kring *k, bool tx, uint32_t id, uint32_t slots) {
   put(ring, 16, 2, id);
   put(ring, 18, 2, tx ? 1 : 0);
   put(ring, 28, 4, k->hwtail);
-  for (uint32_t i = 0; i < slots; i++) {
+  if (mirrored != NULL) memcpy(ring + 256, mirrored + 256, (size_t)slots * 16);
+  for (uint32_t i = 0; i < slots && mirrored == NULL; i++) {
     const uint32_t buffer = buffer_new(r);
     if (buffer == 0) return ENOMEM;
     put(slot_of(p, k, i), 0, 4, buffer);
@@ -207,16 +225,29 @@ static int ring_new(port *p, kring *k, bool tx, uint32_t id, uint32_t slots) {
   return 0;
 }
 
+static uint32_t span(const kring *k, uint32_t from, uint32_t to) {
+  return (to + k->slots - from) % k->slots;
+}
+
+// The ring at the other end of a pipe that names the same buffers.
+static kring *mirror_of(const port *p, const kring *k) {
+  if (p->peer == NULL) return NULL;
+  return k->tx ? &p->peer->rings[2][k - p->rings[0]] : &p->peer->rings[0][k - p->rings[2]];
+}
+
+// Of two mirrored slots the receiver's counts while it holds it, else the sender's.
+static bool counts(const port *p, const kring *k, uint32_t i) {
+  const kring *other = mirror_of(p, k), *rx = k->tx ? other : k;
+  if (other == NULL || other->at == 0) return true;
+  return (span(rx, rx->hwcur, i) < span(rx, rx->hwcur, rx->pipe_tail)) != k->tx;
+}
+
 static void ring_free(port *p, kring *k) {
   if (k->at == 0) return;
   region *r = p->memory;
-  for (uint32_t i = 0; i < k->slots; i++) buffer_free(r, get(slot_of(p, k, i), 0, 4));
+  for (uint32_t i = 0; i < k->slots; i++)
+    if (counts(p, k, i)) buffer_free(r, get(slot_of(p, k, i), 0, 4));
   r->used[r->ifs + (k->at - rings_at(r)) / r->ring_bytes] = 0;
-  *k = (kring){0};
-}
-
-static uint32_t span(const kring *k, uint32_t from, uint32_t to) {
-  return (to + k->slots - from) % k->slots;
 }
 
 static void tell(const port *p, kring *k) {
@@ -224,56 +255,63 @@ static void tell(const port *p, kring *k) {
   put(ring_of(p, k), 28, 4, k->told);
 }
 
-// What the kernel holds of head and cur; a ring that breaks the rules is put back to the kernel's own state.
+// Whether the user's head and cur keep the rule. Out of range they are put back to the kernel's own state; in range but
+// not the user's, nothing is put back, and the next sync takes them as where the user was.
 static bool accept(const port *p, kring *k, uint32_t *head) {
   uint8_t *ring = ring_of(p, k);
   *head = (uint32_t)get(ring, 20, 4);
-  const uint32_t cur = (uint32_t)get(ring, 24, 4), tail = (uint32_t)get(ring, 28, 4);
-  const bool good = *head < k->slots && cur < k->slots && tail == k->told &&
-                    span(k, k->hwcur, *head) <= span(k, k->hwcur, k->hwtail) &&
-                    span(k, *head, cur) <= span(k, *head, k->hwtail);
-  if (good) return true;
+  const uint32_t cur = (uint32_t)get(ring, 24, 4);
+  const uint32_t from = k->tx ? k->rhead : k->hwcur, to = k->tx ? k->told : k->hwtail;
+  if (*head < k->slots && cur < k->slots && span(k, from, *head) <= span(k, from, cur) &&
+      span(k, from, cur) <= span(k, from, to)) {
+    put(ring, 28, 4, k->told);
+    k->rhead = *head;
+    return true;
+  }
+  for (uint32_t i = 0; i < k->slots; i++) { // slots that name no buffer lose what they say
+    uint8_t *slot = slot_of(p, k, i);
+    const uint64_t index = get(slot, 0, 4);
+    if (index < FIRST_BUFFER || index >= p->memory->buffers) put(slot, 0, 4, 0), put(slot, 4, 2, 0);
+    if (get(slot, 4, 2) > BUFFER_BYTES) put(slot, 4, 2, 0);
+  }
+  if (*head < k->slots && cur < k->slots && get(ring, 28, 4) < k->slots) {
+    k->rhead = *head;
+    return false;
+  }
+  k->rhead = k->hwcur;
   put(ring, 20, 4, k->hwcur);
   put(ring, 24, 4, k->hwcur);
   tell(p, k);
   return false;
 }
 
-// The other end of a pipe, "x{1" and "x}1", while somebody holds it.
-static port *peer_of(const port *p) {
-  char name[64];
-  strcpy(name, p->name);
-  char *brace = strpbrk(name, "{}");
-  if (brace == NULL) return NULL;
-  *brace = *brace == '{' ? '}' : '{';
-  for (int i = 0; i < PORTS_MAX; i++)
-    if (ports[i].users > 0 && strcmp(ports[i].name, name) == 0) return &ports[i];
-  return NULL;
+// Copies slots from one end to the other; the buffers' new holder finds no trace of how they came to be there.
+static void mirror(const port *p, kring *k, uint32_t head, void (*shown)(kring *, uint32_t, bool)) {
+  kring *other = mirror_of(p, k);
+  for (; k->hwcur != head; k->hwcur = (k->hwcur + 1) % k->slots) {
+    uint8_t *slot = slot_of(p, k, k->hwcur);
+    memcpy(slot_of(p->peer, other, k->hwcur), slot, 16);
+    put(slot, 6, 2, get(slot, 6, 2) & ~1ull); // BUF_CHANGED
+    shown(other, k->hwcur, (get(slot, 6, 2) & 0x20) == 0);
+  }
 }
 
-// Moves what was queued (up to head) into the peer's rx ring, exchanging buffers. Without a peer it stays queued.
-static void pipe_move(port *from, kring *tx, uint32_t head) {
-  port *to = peer_of(from);
-  kring *rx = to == NULL ? NULL : &to->rings[2][tx - from->rings[0]];
-  if (rx == NULL || rx->at == 0) return;
-  while (tx->hwcur != head && span(rx, rx->hwcur, rx->hwtail) < rx->slots - 1) {
-    uint8_t a[16], *ours = slot_of(from, tx, tx->hwcur), *theirs = slot_of(to, rx, rx->hwtail);
-    memcpy(a, ours, 16);
-    memcpy(ours, theirs, 16);
-    memcpy(theirs, a, 16);
-    put(ours, 6, 2, get(ours, 6, 2) | 1); // BUF_CHANGED on both
-    put(theirs, 6, 2, get(theirs, 6, 2) | 1);
-    tx->hwcur = (tx->hwcur + 1) % tx->slots;
-    rx->hwtail = (rx->hwtail + 1) % rx->slots;
-  }
-  tx->hwtail = (tx->hwcur + tx->slots - 1) % tx->slots;
+// Only whole frames are shown to the receiver; the sender gets back all but the slot before what was released.
+static void show_frame(kring *rx, uint32_t slot, bool whole) {
+  if (whole) rx->pipe_tail = (slot + 1) % rx->slots;
+}
+
+static void show_room(kring *tx, uint32_t slot, bool whole) {
+  (void)whole;
+  tx->pipe_tail = slot;
 }
 
 static bool sync_tx(port *p, kring *k) {
   uint32_t head;
   if (!accept(p, k, &head)) return false;
-  if (strpbrk(p->name, "{}") != NULL) {
-    pipe_move(p, k, head);
+  if (p->peer != NULL) {
+    k->hwtail = k->pipe_tail;
+    mirror(p, k, head, show_frame);
   } else { // a NIC whose cable ends in nothing
     k->hwcur = head;
     k->hwtail = (head + k->slots - 1) % k->slots;
@@ -285,15 +323,25 @@ static bool sync_tx(port *p, kring *k) {
 static bool sync_rx(port *p, kring *k) {
   uint32_t head;
   if (!accept(p, k, &head)) return false;
-  k->hwcur = head;
-  port *peer = peer_of(p);
-  if (peer != NULL) { // what the other end queued while nobody was here
-    kring *tx = &peer->rings[0][k - p->rings[2]];
-    const uint32_t queued = (uint32_t)get(ring_of(peer, tx), 20, 4);
-    if (tx->at != 0 && queued < tx->slots) pipe_move(peer, tx, queued);
+  if (p->peer != NULL) {
+    k->hwtail = k->pipe_tail;
+    mirror(p, k, head, show_room);
+  } else {
+    k->hwcur = head;
   }
   tell(p, k);
   return true;
+}
+
+// An interface that is down: a sync or poll on it sleeps until it is up, whatever signals come.
+static void await_up(const descriptor *d) {
+  const char *file = getenv("NETMAP_KERNEL_DOWN");
+  const struct timespec pause = {.tv_nsec = 1000000};
+  while (file != NULL && d->bound != NULL && d->bound->interface && access(file, F_OK) == 0) {
+    pthread_mutex_unlock(&lock);
+    nanosleep(&pause, NULL);
+    pthread_mutex_lock(&lock);
+  }
 }
 
 // One direction of everything bound to a descriptor; false when a ring had to be reset.
@@ -336,47 +384,87 @@ static int describe(const char *name, const uint8_t *body, bool info, port *p, b
       return ENXIO;
     }
     if (brace == NULL && name[3] != '\0') return ENXIO; // not a bare name
-    if (brace == NULL) return 0;
+    if (brace == NULL) {
+      p->interface = true;
+      return 0;
+    }
   }
-  p->tx_slots = or_default(get(body, slots, 4), 1024, SLOTS_MAX);
-  p->rx_slots = or_default(get(body, slots + 4, 4), 1024, SLOTS_MAX);
+  p->tx_slots = or_default(get(body, slots, 4), *nic ? p->tx_slots : 1024, SLOTS_MAX);
+  p->rx_slots = or_default(get(body, slots + 4, 4), *nic ? p->rx_slots : 1024, SLOTS_MAX);
   p->tx = or_default(get(body, rings, 2), 1, RINGS_MAX);
   p->rx = or_default(get(body, rings + 2, 2), 1, RINGS_MAX);
-  p->host_tx = p->host_rx = 1;
+  p->host_tx = p->host_rx = 0;
   return 0;
 }
 
-static void port_put(port *p) {
-  if (--p->users > 0) return;
+static void rings_free(port *p) {
   for (int kind = 0; kind < 4; kind++)
     for (int i = 0; i < RINGS_MAX; i++) ring_free(p, &p->rings[kind][i]);
-  p->name[0] = '\0';
 }
 
-static port *port_get(const port *wanted, int *error) {
-  port *empty = NULL;
-  for (int i = 0; i < PORTS_MAX; i++) {
-    if (ports[i].users > 0 && strcmp(ports[i].name, wanted->name) == 0) {
-      ports[i].users++;
-      return &ports[i];
-    }
-    if (ports[i].users == 0 && empty == NULL) empty = &ports[i];
+static void port_put(port *p) {
+  if (--p->users > 0 || (p->peer != NULL && p->peer->users > 0)) return;
+  rings_free(p);
+  if (p->peer != NULL) {
+    rings_free(p->peer);
+    *p->peer = (port){0};
   }
-  *error = ENOMEM;
-  if (empty == NULL) return NULL;
-  *empty = *wanted;
-  empty->users = 1;
-  const uint32_t counts[4] = {wanted->tx, wanted->host_tx, wanted->rx, wanted->host_rx};
+  *p = (port){0};
+}
+
+static port *port_named(const char *name) {
+  for (int i = 0; i < PORTS_MAX; i++)
+    if (strcmp(ports[i].name, name) == 0) return &ports[i];
+  return NULL;
+}
+
+// `mirrored`: the end of a pipe that is there already, whose buffers this one's rings name.
+static int rings_new(port *p, const port *mirrored) {
+  const uint32_t counts[4] = {p->tx, p->host_tx, p->rx, p->host_rx};
   for (int kind = 0; kind < 4; kind++)
     for (uint32_t i = 0; i < counts[kind]; i++) {
-      const uint32_t slots = kind < 2 ? wanted->tx_slots : wanted->rx_slots;
-      *error = ring_new(empty, &empty->rings[kind][i], kind < 2, i, slots);
-      if (*error != 0) {
-        port_put(empty);
-        return NULL;
-      }
+      const uint8_t *of = mirrored == NULL ? NULL : ring_of(mirrored, &mirrored->rings[2 - kind][i]);
+      const int error = ring_new(p, &p->rings[kind][i], kind < 2, i, kind < 2 ? p->tx_slots : p->rx_slots, of);
+      if (error != 0) return error;
     }
-  return empty;
+  return 0;
+}
+
+static port *port_new(const port *wanted, const char *name) {
+  port *p = port_named("");
+  if (p == NULL) return NULL;
+  *p = *wanted;
+  memcpy(p->name, name, strlen(name) + 1);
+  return p;
+}
+
+// A pipe comes to be with both its ends, of four rings.
+static port *port_get(const port *wanted, int *error) {
+  port *p = port_named(wanted->name);
+  if (p != NULL) {
+    p->users++;
+    return p;
+  }
+  *error = ENOMEM;
+  p = port_new(wanted, wanted->name);
+  if (p == NULL) return NULL;
+  p->users = 1;
+  *error = rings_new(p, NULL);
+  char other[64];
+  strcpy(other, p->name);
+  char *brace = strpbrk(other, "{}");
+  if (*error == 0 && brace != NULL) {
+    *brace = *brace == '{' ? '}' : '{';
+    p->peer = port_new(wanted, other);
+    if (p->peer == NULL) abort();
+    p->peer->tx = p->rx, p->peer->rx = p->tx;
+    p->peer->tx_slots = p->rx_slots, p->peer->rx_slots = p->tx_slots;
+    p->peer->peer = p;
+    *error = rings_new(p->peer, p);
+  }
+  if (*error == 0) return p;
+  port_put(p);
+  return NULL;
 }
 
 static int select_rings(descriptor *d, uint32_t mode, uint32_t id, uint64_t flags) {
@@ -385,7 +473,7 @@ static int select_rings(descriptor *d, uint32_t mode, uint32_t id, uint64_t flag
   const bool nic = mode == ALL_NIC || mode == NIC_SW || mode == ONE_NIC;
   const bool host = mode == SW || mode == NIC_SW || mode == ONE_SW;
   const bool one = mode == ONE_NIC || mode == ONE_SW;
-  if (!nic && !host && mode != NONE) return EINVAL;
+  if ((!nic && !host && mode != NONE) || (host && p->host_tx == 0)) return EINVAL;
   const int first = nic ? 0 : 1;
   if (one && id >= counts[first] && id >= counts[first + 2]) return EINVAL;
   for (uint32_t kind = 0; kind < 4; kind++)
@@ -485,10 +573,10 @@ static int do_register(descriptor *d, uint8_t *header, uint8_t *body) {
   }
   int error = describe((const char *)header + 8, body, false, &wanted, &nic);
   if (error != 0) return error;
-  char owner[64];
-  snprintf(owner, sizeof owner, "%.*s", (int)strcspn(wanted.name, "{}"), wanted.name);
-  wanted.memory = own != NULL ? own : region_for(owner, nic, (uint16_t)get(body, 32, 2));
+  wanted.memory = own != NULL ? own : region_for(&wanted, nic, (uint16_t)get(body, 32, 2));
   if (wanted.memory == NULL) return EINVAL;
+  const uint64_t flags = get(body, 48, 8);
+  if ((flags & MONITORS) != 0 && port_named(wanted.name) == NULL) return EINVAL; // nobody has it open
   port *p = port_get(&wanted, &error);
   if (p == NULL) return error;
   d->bound = p;
@@ -521,12 +609,12 @@ static int do_register(descriptor *d, uint8_t *header, uint8_t *body) {
 }
 
 static int do_port_info(uint8_t *header, uint8_t *body) {
-  port p;
+  port p = {0};
   bool nic = true;
   const bool named = header[8] != '\0';
   int error = named ? describe((const char *)header + 8, body, true, &p, &nic) : 0;
   if (error != 0) return error;
-  const region *r = region_for(named ? p.name : "", nic, (uint16_t)get(body, 24, 2));
+  const region *r = region_for(&p, nic, (uint16_t)get(body, 24, 2));
   if (r == NULL) return EINVAL;
   put(body, 0, 8, r->bytes);
   put(body, 24, 2, r->id);
@@ -620,9 +708,10 @@ int ioctl(int fd, unsigned long request, ...) {
     error = control(d, data);
   else if (d != NULL && (request == NIOCTXSYNC || request == NIOCRXSYNC) && d->bound == NULL)
     error = ENXIO;
-  else if (d != NULL && (request == NIOCTXSYNC || request == NIOCRXSYNC))
+  else if (d != NULL && (request == NIOCTXSYNC || request == NIOCRXSYNC)) {
+    await_up(d);
     sync_all(d, request == NIOCTXSYNC); // a ring that had to be reset is not reported
-  else if (d != NULL)
+  } else if (d != NULL)
     error = ENOTTY;
   pthread_mutex_unlock(&lock);
   if (d == NULL) return REAL(ioctl)(fd, request, data);
@@ -690,6 +779,7 @@ static short ready(descriptor *d, short events) {
   if (d->bound == NULL) return POLLERR;
   bool good = true;
   short result = 0;
+  await_up(d);
   if ((events & POLLOUT) || !(d->flags & NO_TX_POLL)) good = sync_all(d, true);
   if (events & POLLIN) good = sync_all(d, false) && good;
   for (int kind = 0; kind < 4; kind++)

@@ -1,4 +1,5 @@
 import type { PortError } from '../../text/errors.js';
+import { native } from '../../shim/native.js';
 import type { NetmapRequest } from '../../shim/native-netmap.js';
 import { remedied, type Remedies } from '../remedies.js';
 import type { NetmapSpec } from '../../names/netmap-name.js';
@@ -22,27 +23,79 @@ const GET_NETMAP =
 const RING_HEADER = 256;
 const SLOT = 16;
 
-/**
- * The pools that ENOMEM can mean, with how each is raised. NICs share one memory; VALE ports and pipes of their own
- * memory have the priv_ pools (netmap(4), SYSCTL VARIABLES AND MODULE PARAMETERS).
- */
-function pools({ spec, request }: Context): string {
-  const prefix = spec.vale || spec.pipe !== undefined ? 'priv_' : '';
+/** The interface or VALE port that a pipe hangs on; of any other port, its name. */
+function parent({ name }: NetmapSpec): string {
+  return name.replace(/[{}].*$/, '');
+}
+
+function isInterface(name: string): boolean {
+  try {
+    native.netdevLink(name, '');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a port's rings come from the memory that all NICs share: id 1. A pipe's come from its parent's. */
+function isGlobal({ spec, request }: Context): boolean {
+  if ((request.memId ?? 0) > 0) return request.memId === 1;
+  if (spec.vale) return false;
+  try {
+    return native.netmapPortInfo(parent(spec), 0).memId === 1;
+  } catch {
+    return spec.pipe === undefined;
+  }
+}
+
+/** What ENOMEM can mean (netmap(4), SYSCTL VARIABLES AND MODULE PARAMETERS). */
+function pools(context: Context): string {
+  const { spec, request } = context;
   const slots = Math.max(request.txSlots ?? 0, request.rxSlots ?? 0);
   const size = slots > 0 ? ` (${slots} slots need ${RING_HEADER + slots * SLOT})` : '';
+  const rings = spec.pipe === undefined ? '' : '; a pipe takes four, of both its ends';
+  if (request.extmem)
+    return (
+      `${request.extmem.file} has too few rings (ring-num${rings}), rings too small for their slots (ring-size, ` +
+      `256 + 16 a slot${size}), too few buffers (buf-num, one for each slot of every ring) or too few ports (if-num): ` +
+      'give @extmem: larger numbers, and the file the size for them'
+    );
+  if (!isGlobal(context))
+    return (
+      'private memory is made to measure when its first port is opened: the system is short of it, or, for a later ' +
+      `port in the same memory, there is no room left in what was made then; netmap's dev.netmap.priv_ring_num and ` +
+      'priv_buf_num (/sys/module/netmap/parameters on Linux) make it larger from the start'
+    );
   return (
-    'a pool of netmap memory is exhausted, whatever RAM is free: too few rings ' +
-    `(${prefix}ring_num), rings too small for their slots (${prefix}ring_size, 256 + 16 a slot${size}) or too few buffers ` +
-    `(${prefix}buf_num, one for each slot of every ring). The kernel log says which. Raise it while no port is open: ` +
-    `sysctl dev.netmap.${prefix}ring_num=… on FreeBSD; on Linux /sys/module/netmap/parameters/${prefix}ring_num, ` +
-    `or for good in /etc/modprobe.d: options netmap ${prefix}ring_num=…`
+    'a pool of the memory that all NICs and their pipes share is exhausted, whatever RAM is free: too few rings ' +
+    `(ring_num${rings}), rings too small for their slots (ring_size, 256 + 16 a slot${size}) or too few buffers ` +
+    '(buf_num, one for each slot of every ring). Raise it while no port is open: sysctl dev.netmap.ring_num=… on ' +
+    'FreeBSD; on Linux /sys/module/netmap/parameters/ring_num, or for good in /etc/modprobe.d: options netmap ring_num=…'
+  );
+}
+
+/** What EINVAL at REGISTER can mean. */
+function invalid({ spec, request }: Context): string {
+  if (spec.monitorTx || spec.monitorRx)
+    return `nobody has ${spec.name} open: a monitor sees what another program's port sends and receives, so open that first`;
+  if (spec.vale && (spec.mode === 'host' || spec.mode === 'one-host'))
+    return `${spec.name} has no host rings, as no VALE port has: leave ^ out`;
+  if ((request.memId ?? 0) > 0)
+    return `no memory has the id ${request.memId ?? 0} (a private one exists while its port is open), or ${spec.name} has no such ring`;
+  if (spec.ring !== undefined) return `${spec.name} has no ring ${spec.ring}`;
+  const port = spec.name.split(':')[1];
+  if (spec.vale && isInterface(port))
+    return `the interface ${port} is not attached to this switch: vale-ctl -a ${spec.name} attaches it, and netmap:${port} opens it alone`;
+  return (
+    `netmap cannot open ${spec.name} this way: the loopback interface has no netmap mode, a kernel with another API than ` +
+    '14 refuses all, and so does one whose parameters are out of range (if_num: 10 to 10000)'
   );
 }
 
 const noInterface: Remedy = ({ spec }) =>
   spec.vale
     ? `the kernel knows no port ${spec.name}`
-    : `there is no interface ${spec.name.replace(/[{}].*$/, '')}, or it cannot be used with netmap; see: ifconfig, or ip link`;
+    : `there is no interface ${parent(spec)}, or it cannot be used with netmap; see: ifconfig, or ip link`;
 
 /** By step and code; a code alone stands for every step. */
 const REMEDIES: Remedies<Context> = new Map(
@@ -70,12 +123,7 @@ const REMEDIES: Remedies<Context> = new Map(
       `${spec.name} is open already with a smaller offset: close that program first`,
     'NIOCCTRL REGISTER ENXIO': noInterface,
     'NIOCCTRL REGISTER ENODEV': noInterface,
-    'NIOCCTRL REGISTER EINVAL': ({ spec, request }) =>
-      (request.memId ?? 0) > 0
-        ? `no memory has the id ${request.memId ?? 0} (a private one exists while its port is open), or ${spec.name} has no such ring`
-        : spec.ring !== undefined
-          ? `${spec.name} has no ring ${spec.ring}`
-          : `netmap cannot open ${spec.name} this way: the loopback interface has no netmap mode, and a kernel with another API than 14 refuses all`,
+    'NIOCCTRL REGISTER EINVAL': invalid,
     'NIOCCTRL REGISTER ENOMEM': pools,
     'NIOCCTRL REGISTER EBUSY': ({ spec }) =>
       `${spec.name} is in use: opened exclusively (/x) by another program, opened by others while this asks for /x, ` +
@@ -90,7 +138,12 @@ const REMEDIES: Remedies<Context> = new Map(
   }),
 );
 
-/** What the shim threw, with its remedy. */
-export function withRemedy(error: unknown, spec: NetmapSpec, request: NetmapRequest): PortError {
-  return remedied(error, spec.text, REMEDIES, { spec, request });
+/**
+ * What the shim threw, with its remedy.
+ * @param said what the kernel's log said of it
+ */
+export function withRemedy(error: unknown, spec: NetmapSpec, request: NetmapRequest, said = ''): PortError {
+  const what = remedied(error, spec.text, REMEDIES, { spec, request });
+  if (said !== '') what.message += `; the kernel's log: ${said}`;
+  return what;
 }

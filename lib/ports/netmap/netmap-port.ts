@@ -17,6 +17,7 @@ import { parsePortSpec } from '../../names/portspec.js';
 import { Region } from '../../rings/region.js';
 import { Ring } from '../../rings/ring.js';
 import type { NetmapSpec } from '../../names/netmap-name.js';
+import { KernelLog } from './kernel-log.js';
 import { withRemedy } from './netmap-errors.js';
 import { netmapRequest } from './netmap-request.js';
 
@@ -120,6 +121,11 @@ class Held {
       }
     }
   }
+
+  /** Slots that the user let go of after the last sync. */
+  get waiting(): number {
+    return this.#rings.reduce((sum, { head, numSlots }, i) => sum + ((head - this.#heads[i] + numSlots) % numSlots), 0);
+  }
 }
 
 /** Whether `from` ≤ head ≤ cur ≤ tail, around the ring. */
@@ -152,6 +158,7 @@ class NetmapPort implements Port {
   readonly hasLink: boolean;
   readonly #handle: number;
   readonly #ifname: string;
+  readonly #isPipe: boolean;
   readonly #heldTx: Held;
   readonly #heldRx: Held;
   readonly #opened = now();
@@ -164,6 +171,7 @@ class NetmapPort implements Port {
     this.name = spec.text;
     this.#handle = opened.handle;
     this.#ifname = spec.name;
+    this.#isPipe = spec.pipe !== undefined;
     this.fds = [opened.fd];
     try {
       // Ports of one memory id see the same buffers, wherever each has mapped them.
@@ -227,9 +235,12 @@ class NetmapPort implements Port {
   }
 
   txPending(): number {
+    if (!this.#open) return 0;
+    // A sync puts them where the other end finds them. Their slots come back when that end has synced twice, if it does.
+    if (this.#isPipe) return this.#heldTx.waiting;
     let pending = 0;
     for (const ring of this.tx) pending += Math.max(ring.numSlots - 1 - ring.space, 0);
-    return this.#open ? pending : 0;
+    return pending;
   }
 
   settling(): boolean {
@@ -309,11 +320,14 @@ export const prepareNetmap: Prepare<NetmapSpec> = (spec, options) => ({
   open() {
     let request = netmapRequest(spec);
     request = { ...request, memId: sharedMemory(spec, request) };
+    const log = new KernelLog();
     let opened;
     try {
       opened = native.netmapOpen(request);
     } catch (error) {
-      throw withRemedy(error, spec, request);
+      throw withRemedy(error, spec, request, log.said());
+    } finally {
+      log.close();
     }
     return new NetmapPort(spec, request, opened, options);
   },

@@ -215,6 +215,65 @@ describe('netmap ports', { skip: process.platform !== 'linux' && 'the stand-in i
     assert.match(late, /^netmap:x}1@conf:slots=64: NIOCRXSYNC: bad file descriptor \(EBADF\)/);
   });
 
+  it('a VALE port gets what it asks for: its memory is made to measure', () => {
+    const [tx] = describePort('vale0:big@conf:slots=4096');
+    assert.equal(tx, 'tx0/4096');
+  });
+
+  it('frames are in a pipe once they were synced, and their slots come back late', () => {
+    const result = kernel.run(async (_native, { nativeUrl }) => {
+      const { openPorts } = (await import(
+        new URL('../ports/open.js', nativeUrl).href
+      )) as typeof import('../../../lib/ports/open.js');
+      const [a, b] = openPorts(['netmap:x{1@conf:slots=8', 'netmap:x}1@conf:slots=8']);
+      const [tx] = a.tx;
+      const [rx] = b.rx;
+      tx.advance(3);
+      a.txsync();
+      const after = () => {
+        a.txsync();
+        return [tx.space, a.txPending()];
+      };
+      const sent = after();
+      b.rxsync();
+      const mirrored = [0, 1, 2].every((k) => rx.bufIdx(k) === tx.bufIdx(k));
+      rx.advance(3);
+      const taken = after();
+      b.rxsync();
+      return { mirrored, sent, taken, released: after() };
+    });
+    assert.deepEqual(result, { mirrored: true, sent: [4, 0], taken: [4, 0], released: [7, 0] });
+  });
+
+  it('a head past tail and a cur that is no slot are put back before the kernel believes them', () => {
+    const result = kernel.run(async (_native, { nativeUrl }) => {
+      const { openPort } = (await import(
+        new URL('../ports/open.js', nativeUrl).href
+      )) as typeof import('../../../lib/ports/open.js');
+      const port = openPort('netmap:x{1@conf:slots=8');
+      const [tx] = port.tx;
+      tx.advance(5);
+      port.txsync(); // nobody gives slots back: the user holds 5 and 6
+      const rounds = [];
+      for (const [head, cur] of [
+        [0, 0],
+        [6, 5],
+        [5, 99],
+        [-1, 5],
+      ]) {
+        tx.i32[tx.base + 5] = head;
+        tx.i32[tx.base + 6] = cur;
+        port.txsync();
+        rounds.push([tx.head, tx.cur, tx.tail, port.stats().reinits]);
+      }
+      return rounds;
+    });
+    assert.deepEqual(
+      result,
+      [1, 2, 3, 4].map((n) => [5, 5, 7, n]),
+    );
+  });
+
   it('@share takes the memory of another port', () => {
     const shared = kernel.run(async (_native, { nativeUrl }) => {
       const { openPorts } = (await import(
@@ -236,9 +295,12 @@ describe('netmap ports', { skip: process.platform !== 'linux' && 'the stand-in i
     says('netmap:lo', /\(EINVAL\): .*loopback interface has no netmap mode/);
     says('netmap:nm0@99', /\(EINVAL\): no memory has the id 99/);
     says('netmap:nm0-7', /\(EINVAL\): nm0 has no ring 7/);
+    says('netmap:nm0-0/t', /\(EINVAL\): nobody has nm0 open: a monitor sees/);
+    says('vale0:a^', /\(EINVAL\): vale0:a has no host rings, as no VALE port has/);
+    // A NIC's pipes take their rings from the memory of all NICs: 256 + 16 × 4096.
     says(
-      'vale0:a@conf:rings=16',
-      /\(ENOMEM\): .*priv_ring_num.*sysctl dev\.netmap\.priv_ring_num=.*\/sys\/module\/netmap\/parameters\/priv_ring_num.*modprobe\.d/,
+      'netmap:nm0{1@conf:slots=4096',
+      /\(ENOMEM\): .*too few rings \(ring_num; a pipe takes four.*4096 slots need 65792.*sysctl dev\.netmap\.ring_num=.*parameters\/ring_num.*modprobe\.d/,
     );
     says('netmap:nm0', /\(EACCES\): opening \/dev\/netmap needs root/, { NETMAP_KERNEL_OPEN: '13' });
     says('netmap:nm0', /\(ENXIO\): the device is there but no driver behind it/, { NETMAP_KERNEL_OPEN: '6' });
