@@ -19,8 +19,8 @@ export const runThroughput = experiment({
 Finds, for each frame size, the highest load that is forwarded without loss (NDR, the throughput of RFC 2544 section 26.1)
 and with at most 0.5 % loss (PDR), both in one search (multiple loss ratio search, RFC 9971): short trials come close,
 full-length ones decide. docs/measuring.md tells how, and what each figure means.`,
-    `Columns: NDR and PDR are what was forwarded at the lower bound, in 10⁶ frames a second, both directions together; in
-brackets the loads between which the true value lies; trial-seconds is the time spent offering load.`,
+    `Columns: NDR and PDR are the highest loads that were found to be forwarded so, in 10⁶ frames a second, both directions
+together; in brackets the loads between which the true value lies, of which that is the lower; trial-seconds is the time spent offering load.`,
   ],
   options: {
     ...BENCH_OPTIONS,
@@ -63,8 +63,7 @@ brackets the loads between which the true value lies; trial-seconds is the time 
         });
         ran(found.trials);
         const { ndr, pdr, search, atNdr } = found;
-        const share = ({ conditionalThroughput }: GoalResult): string =>
-          ((100 * conditionalThroughput) / bench.maxLoad(size)).toFixed(1);
+        const share = ({ lower = 0 }: GoalResult): string => ((100 * lower) / bench.maxLoad(size)).toFixed(1);
         if (atNdr !== undefined && atNdr.cores.length > 0)
           remark(` at NDR, the whole machine: ${coresText(atNdr.cores)}`);
         if (search.generatorLimited) remark(`: ${GENERATOR_LIMITED}.`);
@@ -92,9 +91,9 @@ brackets the loads between which the true value lies; trial-seconds is the time 
 });
 
 /** `2.310 [2.301, 2.312]`; a bound that does not exist is a dash. */
-function goalText({ lower, upper, conditionalThroughput }: GoalResult): string {
+function goalText({ lower, upper }: GoalResult): string {
   const bound = (load: number | undefined): string => (load === undefined ? '–' : (load / 1e6).toFixed(3));
-  return `${(conditionalThroughput / 1e6).toFixed(3)} [${bound(lower)}, ${bound(upper)}]`;
+  return `${((lower ?? 0) / 1e6).toFixed(3)} [${bound(lower)}, ${bound(upper)}]`;
 }
 
 function shown(value: number | undefined): string {

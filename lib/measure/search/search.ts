@@ -99,15 +99,26 @@ export function lossRatio(request: TrialRequest, counts: TrialCounts): number {
   return counts.lost / counts.offered;
 }
 
+/**
+ * Frames that a trial needs before its loss ratio says something of a goal: so many that at the goal's ratio 100 are lost,
+ * a number whose standard deviation is a tenth of it. Of fewer, a handful lost by chance would be a bound. One lost frame
+ * is enough where none may be.
+ */
+function enoughFrames({ lossRatio: allowed }: SearchGoal): number {
+  return allowed === 0 ? 0 : 100 / allowed;
+}
+
 type Verdict = 'lower' | 'upper' | 'undecided';
 
 /**
  * RFC 9971's load classification: would the load be a lower (upper) bound even if all trials still missing from the
  * wanted sum came out bad (good)? Shorter trials weigh in only when their bad ones outnumber what is allowed.
  */
-function classify(trials: readonly SearchTrial[], goal: SearchGoal, fullSeconds: number, sumSeconds: number): Verdict {
+function classify(trials: readonly SearchTrial[], goal: SearchGoal, stage: Stage): Verdict {
+  const [fullSeconds, sumSeconds, least] = [stage.seconds(goal), stage.sumSeconds(goal), stage.leastFrames(goal)];
   let [fullBad, fullGood, shortBad, shortGood] = [0, 0, 0, 0];
-  for (const { seconds, ratio } of trials) {
+  for (const { load, seconds, ratio } of trials) {
+    if (load * seconds < least * (1 - 1e-9)) continue;
     const bad = ratio > goal.lossRatio;
     if (seconds >= fullSeconds) {
       if (bad) fullBad += seconds;
@@ -154,7 +165,7 @@ class Evidence {
     const bounds: Bounds = {};
     const loads = [...this.#byLoad.keys()].sort((a, b) => a - b);
     for (const load of loads) {
-      const verdict = classify(this.at(load), goal, stage.seconds(goal), stage.sumSeconds(goal));
+      const verdict = classify(this.at(load), goal, stage);
       if (verdict === 'lower') bounds.lower = load;
       if (verdict === 'upper') return { ...bounds, upper: load };
     }
@@ -168,6 +179,7 @@ class Stage {
     /** 0 for the first trials, 1 for the final ones: lengths in between grow geometrically. */
     readonly progress: number,
     readonly initialSeconds: number,
+    readonly maxLoad: number,
   ) {}
 
   seconds(goal: SearchGoal): number {
@@ -181,6 +193,11 @@ class Stage {
   /** Only final trials are repeated: before that, a wrong turn costs less than certainty would. */
   sumSeconds(goal: SearchGoal): number {
     return this.progress === 1 ? goal.sumSeconds : this.seconds(goal);
+  }
+
+  /** Frames without which a trial is not judged. A slow link has fewer: it is searched down to a tenth of its highest load. */
+  leastFrames(goal: SearchGoal): number {
+    return Math.min(enoughFrames(goal), (this.seconds(goal) * this.maxLoad) / 10);
   }
 }
 
@@ -210,7 +227,8 @@ class Navigator {
 
   next(): number | undefined {
     const { lower, upper } = this.evidence.bounds(this.goal, this.stage);
-    const { minLoad, maxLoad } = this.limits;
+    const { maxLoad } = this.limits;
+    const minLoad = Math.max(this.limits.minLoad, this.stage.leastFrames(this.goal) / this.stage.seconds(this.goal));
     const undecided = this.#pending;
     if (undecided !== undefined && undecided > (lower ?? 0) && undecided < (upper ?? Infinity)) return undecided;
     let load: number | undefined;
@@ -312,7 +330,7 @@ export function* searchSteps(options: SearchOptions): Generator<TrialRequest, Se
   const first = { load: options.maxLoad, seconds: Math.min(initialSeconds, longest) };
   evidence.add(first, yield first);
   for (const progress of [0, 0.5, 1]) {
-    const stage = new Stage(progress, initialSeconds);
+    const stage = new Stage(progress, initialSeconds, options.maxLoad);
     // The strictest goal first: its bounds often serve the next goal too.
     for (const [i, goal] of goals.entries()) {
       const navigator = new Navigator(evidence, goal, stage, hints[i], options);
@@ -329,13 +347,19 @@ export function* searchSteps(options: SearchOptions): Generator<TrialRequest, Se
     hints = goals.map((goal) => evidence.bounds(goal, stage));
   }
 
-  const last = new Stage(1, initialSeconds);
+  const last = new Stage(1, initialSeconds, options.maxLoad);
+  // A load that serves a stricter goal serves this one, also where it has too few frames to be judged by.
+  const strictest = Math.min(...goals.map(({ lossRatio: ratio }) => ratio));
+  const safe = goals
+    .filter(({ lossRatio: ratio }) => ratio === strictest)
+    .map((goal) => evidence.bounds(goal, last).lower);
   return {
     goals: goals.map((goal) => {
       const bounds = evidence.bounds(goal, last);
-      const { lower } = bounds;
+      const known = [bounds.lower, ...safe].filter((load) => load !== undefined);
+      const lower = known.length === 0 ? undefined : Math.max(...known);
       const throughput = lower === undefined ? 0 : conditionalThroughput(evidence, goal, lower);
-      return { goal, ...bounds, conditionalThroughput: throughput };
+      return { goal, ...bounds, ...(lower !== undefined && { lower }), conditionalThroughput: throughput };
     }),
     trials: evidence.trials,
     trialSeconds: evidence.seconds,

@@ -74,8 +74,8 @@ export function throughputMetrics({ search, ndr, pdr, atNdr }: Throughput): Reco
     ...(upper === undefined ? {} : { [`${name}_upper_mpps`]: upper / 1e6 }),
   });
   return {
-    ndr_mpps: ndr.conditionalThroughput / 1e6,
-    pdr_mpps: pdr.conditionalThroughput / 1e6,
+    ndr_mpps: (ndr.lower ?? 0) / 1e6,
+    pdr_mpps: (pdr.lower ?? 0) / 1e6,
     ...bounds('ndr', ndr),
     ...bounds('pdr', pdr),
     trial_s: search.trialSeconds,
