@@ -2,7 +2,13 @@ import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
 import { UsageError } from '../../text/errors.js';
 import { parsePercent } from '../../text/units.js';
 import { helped, parseNames, parsePart, type Output } from './measure-cli.js';
-import { compare, failures, type Comparison, type CompareResult } from '../../measure/compare/compare.js';
+import {
+  compare,
+  DEFAULT_ALPHA,
+  failures,
+  type Comparison,
+  type CompareResult,
+} from '../../measure/compare/compare.js';
 import {
   changeText,
   compareHeads,
@@ -11,13 +17,14 @@ import {
   naming,
   noticeTexts,
   nothingText,
+  overallTexts,
   unjudgedText,
 } from '../../measure/compare/compare-text.js';
 import { countText, formatChange, formatShare, textTable } from '../../text/format.js';
 import { cellKey } from '../../measure/results/result.js';
 import { readResults } from '../../measure/results/results.js';
 
-const DEFAULTS = { alpha: 0.05, noise: 0.5 };
+const DEFAULTS = { alpha: DEFAULT_ALPHA, noise: 0.5 };
 
 const OPTIONS = {
   metric: { value: 'NAMES', help: 'What to compare: mpps,loss. Default: what each kind of result is about.' },
@@ -28,9 +35,10 @@ const OPTIONS = {
   'fail-on': {
     value: 'PERCENT',
     help:
-      'Exit with 1 when a cell is worse by at least this much, such as 5%, and when there was nothing to compare. Cells that ' +
-      'could not be judged (too few repeats, too noisy) do not fail; the last line counts them.',
+      'Exit with 1 when a cell, or all cells of a metric together, are worse by at least this much, such as 5%, when a ' +
+      'cell could not be judged (too few repeats, too noisy), and when there was nothing to compare.',
   },
+  'allow-unjudged': { help: 'With --fail-on: cells that could not be judged do not fail.' },
   alpha: {
     value: 'PERCENT',
     help: `Chance of calling any difference where there is none. Default: ${formatShare(DEFAULTS.alpha)}.`,
@@ -71,6 +79,8 @@ export function compareText(result: CompareResult): string {
     if (names.common !== '') lines.push(`In every row: ${names.common}`, '');
     lines.push(textTable([head, ...rows].map((row) => row.slice(from))), '', ...methodText(result));
   }
+  const together = overallTexts(result);
+  if (together.length > 0) lines.push('', ...together);
   if (comparisons.length > 0 && notices.length > 0) lines.push('');
   lines.push(...noticeTexts(notices));
   if (comparisons.length === 0) lines.push(nothingText(result));
@@ -79,14 +89,15 @@ export function compareText(result: CompareResult): string {
   return `${lines.join('\n')}\n`;
 }
 
-function compareJson({ comparisons, notices, ...rest }: CompareResult): string {
+function compareJson({ comparisons, overall, notices, ...rest }: CompareResult): string {
   const side = ({ lines, values, median, mean }: Comparison['before']): object => {
     return { n: values.length, median, mean, lines: lines.map(({ file, line }) => `${file}:${line}`) };
   };
   const plain = comparisons.map(({ about, before, after, ...one }) => {
     return { ...one, unit: about.unit, before: side(before), after: side(after) };
   });
-  return `${JSON.stringify({ ...rest, notices, comparisons: plain }, null, 2)}\n`;
+  const together = overall.map(({ about, ...one }) => ({ ...one, unit: about.unit }));
+  return `${JSON.stringify({ ...rest, notices, overall: together, comparisons: plain }, null, 2)}\n`;
 }
 
 /** `measure compare`. Returns the exit code. @throws UsageError */
@@ -99,21 +110,29 @@ export function runCompare(args: string[], io: Output): number {
   const alpha = line.read('alpha', parsePart) ?? DEFAULTS.alpha;
   const noise = line.read('noise', parsePercent) ?? DEFAULTS.noise;
   const failOn = line.read('fail-on', parsePercent);
+  if (failOn === undefined && line.has('allow-unjudged'))
+    throw new UsageError('--allow-unjudged goes with --fail-on PERCENT');
   const metrics = line.read('metric', parseNames);
   const ignore = line.read('ignore', parseNames) ?? [];
   const [before, after] = positionals.map((file) => readResults(file));
   for (const notice of [...before.notices, ...after.notices]) io.err(`${notice}\n`);
   const result = compare(before.lines, after.lines, { alpha, noise, ignore, ...(metrics && { metrics }) });
   io.out(line.has('json') ? compareJson(result) : compareText(result));
-  const failed = failOn === undefined ? [] : failures(result, failOn);
+  if (failOn === undefined) return 0;
+  const failed = failures(result.comparisons, failOn);
   for (const one of failed) {
     const cell = `${one.kind} ${cellKey(one.cell)}`.trim();
     io.err(`${cell}: ${one.metric} is worse (${changeText(one)[0]}), by at least --fail-on\n`);
   }
-  if (failOn === undefined) return 0;
+  const together = failures(result.overall, failOn);
+  for (const { metric, cells, change } of together)
+    io.err(`${metric} of all ${cells} cells together is worse (${formatChange(change)}), by at least --fail-on\n`);
   const nothing = result.comparisons.length === 0;
   if (nothing) io.err(`--fail-on: failed, for there is ${nothingText(result)}\n`);
+  const left = unjudgedText(result);
+  const refused = left !== '' && !line.has('allow-unjudged');
+  if (refused) io.err(`--fail-on: failed, for ${left}; measure more repeats, or give --allow-unjudged\n`);
   // What the text ends with; JSON has it in the verdicts alone.
-  else if (line.has('json') && unjudgedText(result) !== '') io.err(`${unjudgedText(result)}\n`);
-  return nothing || failed.length > 0 ? 1 : 0;
+  else if (line.has('json') && left !== '') io.err(`${left}\n`);
+  return nothing || refused || failed.length + together.length > 0 ? 1 : 0;
 }

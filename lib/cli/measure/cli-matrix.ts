@@ -6,6 +6,7 @@ import { readText } from '../../measure/results/files.js';
 import { countText, formatNumber, textTable } from '../../text/format.js';
 import { commandText } from '../../measure/matrix/matrix-command.js';
 import { MATRIX_FILE, readMatrix, type Matrix } from '../../measure/matrix/matrix-file.js';
+import { repeatsText } from '../../measure/compare/compare-text.js';
 import type { RunPlan } from '../../measure/matrix/matrix-plan.js';
 import {
   remaining,
@@ -182,6 +183,8 @@ function dryRun(matrix: Matrix, options: Options, io: Output): void {
   const cells = runs.length / matrix.repeats;
   io.out(`${matrix.name}: ${cells} cells, ${matrix.repeats} times each: ${runs.length} runs, ${left.length} left; `);
   io.out(`about ${spanText(left.length * expectedSeconds(matrix))}; seed ${seed}\n`);
+  const few = repeatsText(cells, matrix.repeats);
+  if (few !== '') io.out(`${few}\n`);
   for (const run of left) {
     io.out(`${runText(run)}\n`);
     const { features, ...numbers } = run.device ?? {};

@@ -1,7 +1,9 @@
+import { statSync } from 'node:fs';
 import { table, type Column } from '../../text/table.js';
 import type { Output } from './measure-cli.js';
-import { appendResults } from '../../measure/results/results.js';
-import { type Result, RESULT_VERSION } from '../../measure/results/result.js';
+import { repeatsText } from '../../measure/compare/compare-text.js';
+import { appendResults, readResults } from '../../measure/results/results.js';
+import { cellKey, RESULT_VERSION, type Cell, type Result, type ResultKind } from '../../measure/results/result.js';
 import type { Destination } from './setup-options.js';
 import { describeSurroundings, type Surroundings } from '../../measure/results/surroundings.js';
 
@@ -9,6 +11,8 @@ import { describeSurroundings, type Surroundings } from '../../measure/results/s
 export class Emitter {
   readonly results: Result[] = [];
   readonly #rows: string[][] = [];
+  /** Times that cells were measured, by kind and cell: in the file, and by this run. */
+  readonly #repeats = new Map<ResultKind, Map<string, number>>();
   #heading: string[] = [];
   readonly #surroundings: Surroundings = describeSurroundings();
 
@@ -18,7 +22,25 @@ export class Emitter {
     readonly columns: readonly Column[],
   ) {
     // A file that cannot be written is told before anything is measured, not after.
-    if (to.out !== undefined) this.#tell(appendResults(to.out, []));
+    if (to.out === undefined) return;
+    this.#tell(appendResults(to.out, []));
+    for (const { kind, cell } of earlierIn(to.out)) this.#count(kind, cell);
+  }
+
+  /** How often the cell was measured before; it now is once more. */
+  #count(kind: ResultKind, cell: Cell): number {
+    const counts = this.#repeats.get(kind) ?? new Map<string, number>();
+    const key = cellKey(cell);
+    const repeat = counts.get(key) ?? 0;
+    this.#repeats.set(kind, counts.set(key, repeat + 1));
+    return repeat;
+  }
+
+  /** Says how many repeats a comparison needs where the file has some, and with this run still too few. */
+  tellRepeats(kind: ResultKind): void {
+    const counts = [...(this.#repeats.get(kind)?.values() ?? [])];
+    const few = counts.length === 0 ? '' : repeatsText(counts.length, Math.min(...counts) + 1);
+    if (few !== '') this.io.err(`${this.to.out}: ${few} with this run\n`);
   }
 
   #tell(notice: string | undefined): void {
@@ -45,7 +67,7 @@ export class Emitter {
     const { format, out, rate } = this.to;
     const whole: Result = {
       v: RESULT_VERSION,
-      repeat: 0,
+      repeat: this.#count(result.kind, result.cell),
       ...result,
       ...(Number.isFinite(rate) ? { link_gbps: rate / 1e9 } : {}),
       surroundings: this.#surroundings,
@@ -77,6 +99,11 @@ export class Emitter {
     this.say(`${table(this.columns, this.#rows).join('\n')}\n`);
     for (const remark of remarks) this.say(`\n${remark}\n`);
   }
+}
+
+/** Results that a file has already; a device has none, and may have no end. */
+function earlierIn(file: string): Result[] {
+  return statSync(file).isFile() ? readResults(file).lines.map(({ result }) => result) : [];
 }
 
 /** Right-aligned columns; a heading breaks at `\n`. */

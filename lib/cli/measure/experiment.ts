@@ -79,6 +79,7 @@ export function experiment<Name extends string>(what: Experiment<Name | Needed>)
     const remarks: string[] = [];
     try {
       const emitter = new Emitter({ ...to, rate: setup.rate }, io, numberColumns(...what.heads));
+      emitter.tellRepeats(what.kind);
       emitter.say(`${bench.title}\n${plan.about(bench.directions === 1 ? 'one way' : 'both ways')}\n\n`);
       for (const [i, size] of setup.sizes.entries()) {
         const place = setup.sizes.length === 1 ? '' : ` (${i + 1} of ${setup.sizes.length})`;

@@ -1,15 +1,17 @@
 /** A comparison in words: for terminals, and for the table of a report. */
 import { cellNamer } from '../results/cells.js';
 import {
+  DEFAULT_ALPHA,
   ONLY_AFTER,
   ONLY_BEFORE,
+  repeatsNeeded,
   unjudged,
   type Comparison,
   type CompareResult,
   type Notice,
   type Side,
 } from './compare.js';
-import { countText, formatChange, formatDifference, formatNumber, formatP } from '../../text/format.js';
+import { countText, formatChange, formatDifference, formatNumber, formatP, formatShare } from '../../text/format.js';
 import { metricHead } from '../results/metrics.js';
 import { fewestValues } from '../../stats/rank.js';
 import { cellKey } from '../results/result.js';
@@ -73,6 +75,25 @@ export function methodText({ comparisons, alpha, noise, family }: CompareResult)
   if (comparisons.some((one) => one.withinRuns))
     said.push('Some values are readings within one run: they show how steady that run was, not how runs differ.');
   return said;
+}
+
+/** What all cells of a metric together show: a line for each metric that has several. */
+export function overallTexts({ overall }: CompareResult): string[] {
+  return overall.map(
+    ({ metric, cells, change, p, verdict }) =>
+      `All ${cells} cells of ${metric} together (stratified rank test): ${verdict}, p ${formatP(p)}; ` +
+      `the median of their changes is ${formatChange(change)}`,
+  );
+}
+
+/** What is said before measuring where there are too few repeats; '' where there are enough. */
+export function repeatsText(cells: number, repeats: number): string {
+  const needed = repeatsNeeded(cells);
+  if (repeats >= needed) return '';
+  return (
+    `measure compare judges ${countText(cells, 'cell')} at ${formatShare(DEFAULT_ALPHA)} from ${needed} repeats of each on, ` +
+    `before and after; here are ${repeats}`
+  );
 }
 
 /** Cells that are named before the rest are counted. */

@@ -12,6 +12,7 @@ import {
   median,
   ratioEffect,
   smallestP,
+  stratifiedTest,
   type Effect,
 } from '../../stats/rank.js';
 
@@ -66,12 +67,26 @@ export interface Notice {
   cells: Pick<Comparison, 'kind' | 'cell'>[];
 }
 
+/** All cells of one metric, judged together: what few repeats of each cannot show, all of them may. */
+export interface Overall {
+  kind: ResultKind;
+  metric: string;
+  about: Metric & { label: string };
+  cells: number;
+  /** Median of the cells' changes. */
+  change: number;
+  /** Two-sided p-value of the stratified rank test, corrected for the number of metrics (Holm). */
+  p: number;
+  verdict: 'better' | 'worse' | 'no difference shown';
+}
+
 /** What a notice is about where a cell is on one side alone. */
 export const ONLY_BEFORE = 'only in BEFORE';
 export const ONLY_AFTER = 'only in AFTER';
 
 export interface CompareResult {
   comparisons: Comparison[];
+  overall: Overall[];
   notices: Notice[];
   /** Settings that have one value in all of before and another in all of after. */
   apart: string[];
@@ -80,6 +95,9 @@ export interface CompareResult {
   /** How many comparisons the correction is for. */
   family: number;
 }
+
+/** Chance of calling any difference where there is none. */
+export const DEFAULT_ALPHA = 0.05;
 
 /** Fewer runs than this on a side, and readings within runs are used where there are any. */
 const FEW_RUNS = 4;
@@ -217,7 +235,7 @@ export function compare(
   after: readonly ResultLine[],
   options: CompareOptions = {},
 ): CompareResult {
-  const { alpha = 0.05, noise = 0.5, ignore = [] } = options;
+  const { alpha = DEFAULT_ALPHA, noise = 0.5, ignore = [] } = options;
   const axes = new Set([...before, ...after].flatMap(({ result }) => Object.keys(result.cell)));
   const unknown = ignore.find((axis) => !axes.has(axis));
   if (unknown !== undefined)
@@ -271,7 +289,42 @@ export function compare(
     const [verdict, reason] = decide(one, p, { alpha, noise, family });
     return { ...one, corrected: p, verdict, ...(reason !== undefined && { reason }) };
   });
-  return { comparisons, notices: [...notices.values()], apart: apart(left, right), alpha, noise, family };
+  return {
+    comparisons,
+    overall: overallOf(comparisons, alpha),
+    notices: [...notices.values()],
+    apart: apart(left, right),
+    alpha,
+    noise,
+    family,
+  };
+}
+
+/** Metrics of which there are several cells. Readings within runs are no repeats, and do not count. */
+function overallOf(comparisons: readonly Comparison[], alpha: number): Overall[] {
+  const groups = new Map<string, Comparison[]>();
+  for (const one of comparisons) {
+    if (one.withinRuns) continue;
+    const key = `${one.kind} ${one.metric}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  const several = [...groups.values()].filter((cells) => cells.length > 1);
+  const tests = several.map((cells) => stratifiedTest(cells.map(({ before, after }) => [before.values, after.values])));
+  const corrected = holm(tests.map(({ p }) => p));
+  return several.map((cells, i): Overall => {
+    const [{ kind, metric, about }] = cells;
+    const middle = cells.reduce((sum, { before, after }) => sum + (before.values.length * after.values.length) / 2, 0);
+    const good = tests[i].u > middle === (about.better === 'higher');
+    return {
+      kind,
+      metric,
+      about,
+      cells: cells.length,
+      change: median(cells.map(({ change }) => change)),
+      p: corrected[i],
+      verdict: corrected[i] > alpha ? 'no difference shown' : good ? 'better' : 'worse',
+    };
+  });
 }
 
 /** Which matrices runs are of; '' for none. */
@@ -312,7 +365,15 @@ export function unjudged({ comparisons }: CompareResult): Comparison[] {
   return comparisons.filter(({ verdict }) => verdict === 'too few repeats' || verdict === 'too noisy to tell');
 }
 
-/** The comparisons that are worse by at least `threshold` (0.05 is 5 %): what `--fail-on` makes of a result. */
-export function failures(result: CompareResult, threshold: number): Comparison[] {
-  return result.comparisons.filter(({ verdict, change }) => verdict === 'worse' && Math.abs(change) >= threshold);
+/** What is worse by at least `threshold` (0.05 is 5 %): what `--fail-on` makes of a result, or of all cells together. */
+export function failures<T extends Comparison | Overall>(judged: readonly T[], threshold: number): T[] {
+  return judged.filter(({ verdict, change }) => verdict === 'worse' && Math.abs(change) >= threshold);
+}
+
+/**
+ * Repeats on either side that `cells` comparisons need for each to be able to come out significant, Holm's correction
+ * included: 4 for one cell at 5 %, 5 for two, 6 for seven.
+ */
+export function repeatsNeeded(cells: number, alpha = DEFAULT_ALPHA): number {
+  return fewestValues(alpha / Math.max(1, cells));
 }

@@ -1,6 +1,14 @@
 /** Before and after: the change of each cell with its interval. */
 import type { Comparison, CompareResult, Verdict } from '../compare/compare.js';
-import { changeText, compareHeads, compareRow, methodText, naming, noticeTexts } from '../compare/compare-text.js';
+import {
+  changeText,
+  compareHeads,
+  compareRow,
+  methodText,
+  naming,
+  noticeTexts,
+  overallTexts,
+} from '../compare/compare-text.js';
 import type { Figure } from './figure.js';
 import { formatChange } from '../../text/format.js';
 import { whereAll } from './report-lines.js';
@@ -79,6 +87,7 @@ export function compareFigures(result: CompareResult): Figure[] {
   };
   const caption = [
     ...methodText(result),
+    ...overallTexts(result).map((text) => `${text}.`),
     rows.some(({ low, high }) => x.place(low) < 0 || x.place(high) > 1)
       ? 'An arrow means that the interval goes on.'
       : '',

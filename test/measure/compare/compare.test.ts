@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { runCompare } from '../../../lib/cli/measure/cli-compare.js';
-import { compare, failures, type CompareResult } from '../../../lib/measure/compare/compare.js';
+import { compare, failures, repeatsNeeded, type CompareResult } from '../../../lib/measure/compare/compare.js';
 import { choose, differenceEffect, holm, mannWhitney, ratioEffect, smallestP } from '../../../lib/stats/rank.js';
 import { appendResults, readResults } from '../../../lib/measure/results/results.js';
 import type { Cell, Result, ResultLine } from '../../../lib/measure/results/result.js';
@@ -336,11 +336,18 @@ describe('compare', () => {
     assert.ok(families <= 200 * 0.05, `${families} of 200`);
   });
 
+  it('needs the repeats that the documents state', () => {
+    assert.deepEqual(
+      [1, 2, 6, 7, 23, 24, 85].map((cells) => repeatsNeeded(cells)),
+      [4, 5, 5, 6, 6, 7, 7],
+    );
+  });
+
   it('fails on cells that are worse by the threshold or more', () => {
     const result = compare(data('r3-12.0'), data('r3-12.1'));
-    assert.equal(failures(result, 0.05).length, 2);
-    assert.equal(failures(result, 0.5).length, 1);
-    assert.equal(failures(compare(data('r3-12.1'), data('r3-12.1-abdicate')), 0).length, 0);
+    assert.equal(failures(result.comparisons, 0.05).length, 2);
+    assert.equal(failures(result.comparisons, 0.5).length, 1);
+    assert.equal(failures(compare(data('r3-12.1'), data('r3-12.1-abdicate')).comparisons, 0).length, 0);
   });
 });
 
@@ -454,6 +461,24 @@ describe('measure compare', () => {
     assert.equal(run('--fail-on', '5%', r3[1], 'test/data/r3-12.1-abdicate.jsonl').code, 0);
   });
 
+  it('sees in all cells together what four repeats of each cannot show, and fails', () => {
+    const seven = (scale: number): ResultLine[] =>
+      [1, 2, 3, 4, 5, 6, 7].flatMap((size) =>
+        lines(
+          [10, 10.1, 10.2, 10.3].map((value) => value * scale * size),
+          { size },
+        ),
+      );
+    const files = [file('seven.jsonl', seven(1)), file('down.jsonl', seven(0.11))];
+    const { code, out, err } = run('--fail-on', '5%', '--allow-unjudged', ...files);
+    assert.equal(code, 1);
+    assert.equal(out.match(/too few repeats: 4 and 4; among 7 comparisons 6 each are needed/g)?.length, 7);
+    // Of 70^7 ways to share the values out, two are as extreme.
+    assert.match(out, /All 7 cells of mpps together \(stratified rank test\): worse, p < 0\.0001; .* −89\.0 %/);
+    assert.match(err, /^mpps of all 7 cells together is worse \(−89\.0 %\), by at least --fail-on$/m);
+    assert.equal(run('--fail-on', '5%', '--allow-unjudged', files[0], files[0]).code, 0);
+  });
+
   it('exits with 1 when --fail-on has nothing to compare: says why, and what helps', () => {
     const renamed = [file('port.jsonl', sizes(2, ports)), file('renamed.jsonl', sizes(2, { ...ports, a: 'sim:c' }))];
     assert.equal(run(...renamed).code, 0);
@@ -472,16 +497,22 @@ describe('measure compare', () => {
       /no cell that both files have can be judged; name another metric/,
     );
     assert.equal(run('--fail-on', '5%', odd, odd).code, 1);
-    assert.match(run('--help').out, /when there was\s+nothing to compare/);
+    assert.match(run('--help').out, /when\s+there\s+was\s+nothing\s+to\s+compare/);
   });
 
-  it('counts what could not be judged, which is no failure, in its last line', () => {
+  it('counts what could not be judged in its last line, which fails --fail-on unless that is allowed', () => {
     const wild = [...lines([1, 5], { size: 1 }), ...lines([7, 7], { size: 2 }), ...lines(four, { size: 3 })];
     const mixed = file('mixed.jsonl', wild);
-    const { code, out } = run('--fail-on', '5%', mixed, mixed);
+    const gate = run('--fail-on', '5%', mixed, mixed);
+    assert.equal(gate.code, 1);
+    assert.match(gate.err, /^--fail-on: failed, for 2 cells could not be judged: .*; measure more repeats/m);
+    const { code, out } = run('--fail-on', '5%', '--allow-unjudged', mixed, mixed);
     assert.equal(code, 0);
     assert.match(out, /\n\n2 cells could not be judged: 1 too noisy to tell, 1 too few repeats\n$/);
-    assert.equal(run('--fail-on', '5%', '--json', mixed, mixed).err, out.trimEnd().split('\n').at(-1)! + '\n');
+    assert.equal(
+      run('--fail-on', '5%', '--allow-unjudged', '--json', mixed, mixed).err,
+      out.trimEnd().split('\n').at(-1)! + '\n',
+    );
     const one = file('one-run.jsonl', lines([7], { size: 2 }));
     assert.match(run(one, one).out, /\n1 cell could not be judged: too few repeats\n$/);
     const judged = file('judged.jsonl', lines(four));
