@@ -9,7 +9,7 @@ import {
   ZERO_SLOTS,
   notForwarded,
 } from '../forward/counters.js';
-import { FCS_BYTES, WIRE_OVERHEAD_BYTES } from '../text/units.js';
+import { FCS_BYTES, formatFrameRate, formatRate, WIRE_OVERHEAD_BYTES } from '../text/units.js';
 
 /** What each frame takes on the wire beside the bytes of its slots: FCS, preamble, gap. */
 const WIRE_EXTRA_BYTES = FCS_BYTES + WIRE_OVERHEAD_BYTES;
@@ -23,9 +23,10 @@ export interface Traffic {
   bytes: number;
   /** Slots put into the tx rings, also of frames that were not sent from there. */
   slots: number;
-  mpps: number;
+  /** null: no time had been read. */
+  mpps: number | null;
   /** On the wire: 24 bytes a frame (FCS 4, preamble 8, gap 12) on top of `bytes`. */
-  gbitPerSecond: number;
+  gbitPerSecond: number | null;
   /** Frames forwarded together, on average. */
   averageBatch: number;
   /** Times frames waited because the tx ring was full. */
@@ -36,18 +37,21 @@ export interface Traffic {
   notForwarded: Record<string, number>;
 }
 
-/** @param seconds the time between the two readings */
-export function traffic(before: Float64Array, after: Float64Array, seconds: number): Traffic {
+/** @param seconds the time between the two readings; null: unknown */
+export function traffic(before: Float64Array, after: Float64Array, seconds: number | null): Traffic {
   const delta = after.map((value, i) => value - before[i]);
-  const perSecond = (amount: number): number => (seconds > 0 ? amount / seconds : 0);
+  const perSecond = (amount: number, unit: number): number | null => {
+    if (seconds === null) return null;
+    return seconds > 0 ? amount / seconds / unit : 0;
+  };
   const forwarded = delta[FRAMES];
   return {
     received: forwarded + notForwarded(delta),
     forwarded,
     bytes: delta[BYTES],
     slots: delta[SLOTS],
-    mpps: perSecond(forwarded) / 1e6,
-    gbitPerSecond: (perSecond(delta[BYTES] + WIRE_EXTRA_BYTES * forwarded) * 8) / 1e9,
+    mpps: perSecond(forwarded, 1e6),
+    gbitPerSecond: perSecond(8 * (delta[BYTES] + WIRE_EXTRA_BYTES * forwarded), 1e9),
     averageBatch: delta[BATCHES] > 0 ? forwarded / delta[BATCHES] : 0,
     txFull: delta[TX_FULL],
     zeroSlots: delta[ZERO_SLOTS],
@@ -59,8 +63,9 @@ export function traffic(before: Float64Array, after: Float64Array, seconds: numb
   };
 }
 
-/** Three decimals, or three digits that count where there would be none. */
-const figure = (value: number): string => (value === 0 || value >= 0.1 ? value.toFixed(3) : value.toPrecision(3));
+/** The rates in words; empty where there was no time to tell them from. */
 export const rates = ({ mpps, gbitPerSecond }: Traffic): string =>
-  `${figure(mpps)} Mpps, ${figure(gbitPerSecond)} Gbit/s on the wire`;
+  mpps === null || gbitPerSecond === null
+    ? ''
+    : `${formatFrameRate(mpps * 1e6)}, ${formatRate(gbitPerSecond * 1e9)} on the wire`;
 export const frames = (n: number): string => `${n.toLocaleString('en-US')} ${n === 1 ? 'frame' : 'frames'}`;

@@ -14,28 +14,31 @@ export type Count = (most: number, high: number, low: number) => number;
 
 /** Where a counter reports tagged frames. */
 export interface Tracking {
-  /** The magic number that counts as ours. */
+  /** The magic number that counts as ours, and what else does: asked of a tag whose magic number is another. */
   readonly magic: number;
+  readonly alsoOurs: (ring: Ring, slot: number, magic: number) => boolean;
   readonly check: SequenceCheck;
   /** A frame whose number is not the expected one; the stream is as it lies in memory. */
   readonly odd: (stream: number, sequence: number) => void;
   /** From the sender's clock to ours. */
   readonly latency: Histogram;
-  /** TAGGED, OTHER_CLOCK. */
+  /** TAGGED, OTHER_CLOCK, OLD. */
   readonly sums: Float64Array;
   /** The only stream that counts; -1: all do. */
   readonly stream: number;
 }
 
-/** Positions in {@link Tracking.sums}. Frames with a tag; of these, frames whose time says that another clock wrote it. */
+/** Positions in {@link Tracking.sums}. Frames with a tag; of these, those from the future by our clock, and very old ones. */
 export const TAGGED = 0;
 export const OTHER_CLOCK = 1;
+export const OLD = 2;
+export const SUMS = 3;
 
-/** A tag more than this old, ns, or from the future was not written by this machine's clock. */
+/** A tag older than this, ns, lay somewhere for long, or another clock wrote it: its age is no latency. */
 const OLDEST_NS = 10e9;
 
 export function counterFor(ring: Ring, tracking: Tracking, counters: Float64Array): Count {
-  const constants = { ...abi, ...counted, TAGGED, OTHER_CLOCK, OLDEST_NS, TAG_BYTES };
+  const constants = { ...abi, ...counted, TAGGED, OTHER_CLOCK, OLD, OLDEST_NS, TAG_BYTES };
   return specialize(makeCount, 'count')(constants, ring, tracking, counters, swapWord, tagWord);
 }
 
@@ -50,6 +53,7 @@ function makeCount(
     FRAMES,
     LEN_MASK,
     MOREFRAG,
+    OLD,
     OLDEST_NS,
     OTHER_CLOCK,
     RING_CUR,
@@ -58,9 +62,10 @@ function makeCount(
     SLOTS,
     TAGGED,
     ZERO_SLOTS,
-  }: typeof abi & typeof counted & { TAGGED: number; OTHER_CLOCK: number; OLDEST_NS: number; TAG_BYTES: number },
+  }: typeof abi &
+    typeof counted & { TAGGED: number; OTHER_CLOCK: number; OLD: number; OLDEST_NS: number; TAG_BYTES: number },
   ring: Ring,
-  { magic, check, odd, latency, sums, stream: only }: Tracking,
+  { magic, alsoOurs, check, odd, latency, sums, stream: only }: Tracking,
   counters: Float64Array,
   swap32: typeof swapWord,
   find: typeof tagWord,
@@ -127,8 +132,9 @@ function makeCount(
       if ((offset & 3) !== 0 || len < (place + 4) << 2 || w[t] !== magic) {
         const found = find(ring, slot);
         t = (data + found) | 0;
-        if (found < 0 || w[t] !== magic) continue;
-        place = found;
+        if (found < 0) continue;
+        if (w[t] === magic) place = found;
+        else if (!alsoOurs(ring, slot, w[t])) continue;
       }
       const stream = w[(t - 1) | 0] >>> 16;
       if (only >= 0 && stream !== only) continue;
@@ -139,8 +145,9 @@ function makeCount(
       const sentHigh = swap32(w[(t + 2) | 0]);
       const sentLow = swap32(w[(t + 3) | 0]);
       const took = (high - (sentHigh >>> 0)) * 4294967296 + low - (sentLow >>> 0);
-      if (took >= 0 && took < OLDEST_NS) latency.record(took);
-      else sums[OTHER_CLOCK]++;
+      if (took < 0) sums[OTHER_CLOCK]++;
+      else if (took < OLDEST_NS) latency.record(took);
+      else sums[OLD]++;
     }
     w[headAt] = i;
     w[curAt] = i;

@@ -41,8 +41,10 @@ export interface Received {
   readonly reordered: number;
   /** Frames numbered before the first that was seen: sent before this end listened, or lost. */
   readonly before: number;
-  /** Frames whose time was not written by this machine's clock, or that come from a file: they say nothing of latency. */
+  /** Frames that were sent in the future by this machine's clock, or that come from a file: they say nothing of latency. */
   readonly otherClock: number;
+  /** Frames more than 10 s old: they lay somewhere, or another clock wrote their time. */
+  readonly old: number;
   /** One way, or there and back for ping. */
   readonly latency: HistogramJson;
   /** The streams one by one: threads that have seen parts of one are put together by it. */
@@ -69,7 +71,7 @@ export interface Reflected {
   readonly bytes: number;
   readonly unsent: number;
   readonly refused: number;
-  /** Frames that no ping had sent, or that had been sent back before. */
+  /** Frames that are no UDP datagrams, or had been sent back before. */
   readonly ignored: number;
   /** When they were sent back; undefined: none were. */
   readonly span: Span | undefined;

@@ -70,7 +70,7 @@ function makeEngine(port: Port, job: GenJob, flow: Flow): Engine {
     case 'ping':
       return new PingEngine(
         makeSender(port, job, flow),
-        new Receiver(port, REPLY, swapHalf(job.stream)),
+        new Receiver(port, REPLY, swapHalf(job.stream), flow.sourceMac),
         job.frames || Infinity,
       );
     case 'pong':

@@ -85,6 +85,7 @@ function mergeReceived(parts: readonly Received[]): Received {
     reordered: sum(parts, 'reordered'),
     before: seen.reduce((total, { first }) => total + ((first - 1) >>> 0), 0),
     otherClock: sum(parts, 'otherClock'),
+    old: sum(parts, 'old'),
     latency: together(parts.map((part) => part.latency)).toJSON(),
     seen,
     span: spanOf(parts),

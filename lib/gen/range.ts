@@ -25,6 +25,15 @@ export interface Endpoint {
   readonly port: Range;
 }
 
+/** Whether the address at `at` of `u8` is in the range. */
+export function holdsAddress({ bytes, low }: AddressRange, u8: Uint8Array, at: number): boolean {
+  const front = bytes.length - 4;
+  for (let k = 0; k < front; k++) if (u8[at + k] !== bytes[k]) return false;
+  let value = 0;
+  for (let k = front; k < bytes.length; k++) value = value * 256 + u8[at + k];
+  return value >= low.first && value <= low.last;
+}
+
 const MAC_FORM = 'write 02:00:00:00:00:01, or a range 02:00:00:00:00:01-02:00:00:00:00:ff';
 const IP_FORM = 'write ADDRESS[:PORT][-ADDRESS[:PORT]], for example 10.0.0.1:2000-10.0.1.255:2050 or [fd00::1]:2000';
 

@@ -4,9 +4,12 @@ import { now } from '../shim/native.js';
 import type { Port } from '../ports/port.js';
 import { SequenceCheck } from '../stats/sequence.js';
 import { SpanClock } from './span.js';
-import { counterFor, OTHER_CLOCK, TAGGED, type Count, type Tracking } from './count.js';
+import { counterFor, OLD, OTHER_CLOCK, SUMS, TAGGED, type Count, type Tracking } from './count.js';
 import { UNLIMITED } from './quota.js';
+import type { Ring } from '../rings/ring.js';
 import type { Received } from './gen-report.js';
+import { holdsAddress, type AddressRange } from './range.js';
+import { REQUEST } from './tag.js';
 
 /** A frame that comes this many behind the first one seen was reordered; no network holds one up for longer. */
 const MOST_EARLY = 65_536;
@@ -15,7 +18,7 @@ const MOST_EARLY = 65_536;
 export class Receiver implements Tracking {
   readonly check = new SequenceCheck();
   readonly latency = new Histogram();
-  readonly sums = new Float64Array(2);
+  readonly sums = new Float64Array(SUMS);
   readonly #counters = new Float64Array(COUNTERS);
   readonly #count: readonly Count[];
   readonly #first = new Int32Array(1 << 16);
@@ -25,11 +28,13 @@ export class Receiver implements Tracking {
   /**
    * @param magic which frames are followed: those sent, or those sent back
    * @param stream the only stream that is followed, as it lies in memory; -1: all are
+   * @param home where frames were sent from: those that come back to it with another magic number are followed too
    */
   constructor(
     readonly port: Port,
     readonly magic: number,
     readonly stream = -1,
+    readonly home?: AddressRange,
   ) {
     this.#count = port.rx.map((ring) => counterFor(ring, this, this.#counters));
   }
@@ -65,6 +70,10 @@ export class Receiver implements Tracking {
     return taken;
   }
 
+  /** netmap's pong exchanges the addresses and leaves the payload alone: its answers carry the mark of a request. */
+  readonly alsoOurs = (ring: Ring, slot: number, magic: number): boolean =>
+    magic === REQUEST && this.home !== undefined && holdsAddress(this.home, ring.u8, ring.dataStart(slot));
+
   /** Numbers start at 1, so that the first frame of a stream, which is expected to be 0, always comes here. */
   readonly odd = (stream: number, sequence: number): void => {
     const { expected } = this.check;
@@ -98,6 +107,7 @@ export class Receiver implements Tracking {
       ...{ lost, duplicates, reordered },
       before: this.#before,
       otherClock: this.sums[OTHER_CLOCK],
+      old: this.sums[OLD],
       latency: this.latency.toJSON(),
       span: this.#span.span,
       seen: this.#streams.map((stream) => ({

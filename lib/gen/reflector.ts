@@ -20,7 +20,10 @@ interface Way {
   readonly forward: Forward;
 }
 
-/** Sends tagged frames back where they came from: addresses and ports swapped, the tag marked as a reply. */
+/**
+ * Sends UDP datagrams back where they came from: addresses and ports swapped, the payload as it was. Our own tag is
+ * marked as a reply, so that two of these do not send one frame back and forth for ever.
+ */
 export class Reflector {
   #ignored = 0;
   readonly #span = new SpanClock();
@@ -52,14 +55,15 @@ export class Reflector {
         const slots = frameSlots(rx);
         if (slots === 0) break;
         seen++;
-        if (!isRequest(rx)) {
+        const payload = requestAt(rx);
+        if (payload < 0) {
           rx.advance(slots);
           this.#ignored++;
           continue;
         }
         // The frame is changed only when it can be sent at once: swapped twice, it would be as before.
         if (tx.space < slots) break;
-        turnBack(rx);
+        turnBack(rx, payload);
         if (forward(slots) === 0) break;
         left--;
       }
@@ -76,12 +80,13 @@ export class Reflector {
   }
 }
 
-/** Whether the frame at the head carries the tag of one to be answered. */
-function isRequest(rx: Ring): boolean {
+/** Where the payload of a datagram to be answered begins, in bytes of the frame at the head; -1: it is none, or a reply. */
+function requestAt(rx: Ring): number {
   const i = rx.head;
-  if (!rx.slotValid(i)) return false;
+  if (!rx.slotValid(i)) return -1;
   const word = tagWord(rx, i);
-  return word >= 0 && rx.i32[(rx.dataStart(i) >> 2) + word] === REQUEST;
+  const start = rx.dataStart(i);
+  return word >= 0 && rx.i32[(start >> 2) + word] === REPLY ? -1 : payloadOf(rx.u8, start, rx.len(i));
 }
 
 function swapBytes(u8: Uint8Array, a: number, b: number, length: number): void {
@@ -93,20 +98,22 @@ function swapBytes(u8: Uint8Array, a: number, b: number, length: number): void {
 }
 
 /**
- * Swaps both addresses and the ports of the frame at the head, and marks its tag. The checksums are sums, so the swaps
- * leave them as they are; the two words of the mark are exchanged in UDP's (RFC 1624), unless there is none (RFC 768).
+ * Swaps both addresses and the ports of the frame at the head, and marks its tag where it has one. The checksums are
+ * sums, so the swaps leave them as they are; the two words of the mark are exchanged in UDP's (RFC 1624), unless there
+ * is none (RFC 768).
  */
-function turnBack(rx: Ring): void {
+function turnBack(rx: Ring, payload: number): void {
   const i = rx.head;
   const { u8, i32 } = rx;
   const start = rx.dataStart(i);
-  const payload = payloadOf(u8, start, rx.len(i));
   const udp = payload - 8;
   const address = u8[start + ipHeader(u8, start)] >> 4 === 6 ? 16 : 4;
   swapBytes(u8, start, start + 6, 6);
   swapBytes(u8, start + udp - 2 * address, start + udp - address, address);
   swapBytes(u8, start + udp, start + udp + 2, 2);
-  i32[(start + payload + 2) >> 2] = REPLY;
+  const word = tagWord(rx, i);
+  if (word < 0 || i32[(start >> 2) + word] !== REQUEST) return;
+  i32[(start >> 2) + word] = REPLY;
   const at = start + udp + 6;
   const old = u8[at] | (u8[at + 1] << 8);
   if (old === 0) return;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { NetdevNative } from './native-netdev.js';
 import type { NetmapNative } from './native-netmap.js';
@@ -47,12 +47,17 @@ export interface Native extends NetmapNative, NetdevNative, XdpNative {
 function load(): Native {
   const addon = join('build', 'Release', 'netmap_bridge.node');
   // dist/lib/native.js and lib/native.ts lie at different depths below the package.
-  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+  const here = dirname(fileURLToPath(import.meta.url));
+  for (let folder = here; ; folder = dirname(folder)) {
     const file = join(folder, addon);
     if (existsSync(file)) return createRequire(import.meta.url)(file) as Native;
-    if (folder === dirname(folder))
-      throw new Error(`the native addon ${addon} is not built; run: npm install (or npm run build in a checkout)`);
+    if (folder === dirname(folder)) throw new Error(`the native addon ${addon} is not built; run: ${remedyAt(here)}`);
   }
+}
+
+/** How the addon is built: in a project that depends on this package npm install says that all is there already. */
+function remedyAt(folder: string): string {
+  return folder.split(sep).includes('node_modules') ? 'npm rebuild netmap-bridge' : 'npm install';
 }
 
 export const native = load();

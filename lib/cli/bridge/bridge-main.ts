@@ -44,7 +44,8 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
     // A bridge that failed has forwarded all the same.
     const { reason, stats, problems } = ended instanceof RunError ? ended.ended : ended;
     const { counters, run } = bridge.control;
-    const seconds = (run[LATEST_NS] - run[STARTED_NS]) / 1e9;
+    // A bridge that fails early has not come to read the clock: its time is unknown, not 0.
+    const seconds = run[LATEST_NS] > 0 ? (run[LATEST_NS] - run[STARTED_NS]) / 1e9 : null;
     const zero = new Float64Array(counters[0].length);
     const flows = opened.directions.map((direction) => {
       return { ...directionNames(opened, direction), ...traffic(zero, counters[direction.index], seconds) };
@@ -89,6 +90,7 @@ class Intervals {
     const at = now();
     const counters = this.#control.counters.map((live) => live.slice());
     const started = this.#control.run[STARTED_NS];
+    if (started === 0) return;
     const intervalSeconds = (at - (this.#at || started)) / 1e9;
     const seconds = (at - started) / 1e9;
     const flows: Flow[] = this.#opened.directions.map((direction) => {

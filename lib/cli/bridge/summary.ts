@@ -67,16 +67,16 @@ function lossText({ notForwarded }: Traffic): string {
 }
 
 export function summaryText(
-  seconds: number,
+  seconds: number | null,
   flows: readonly Flow[],
   ports: readonly PortStats[],
   verbose: number,
 ): string {
-  const lines = [`\nforwarding ran for ${formatTime(seconds * 1e9)}\n`];
+  const lines = [`\nforwarding ${seconds === null ? 'ended as it began' : `ran for ${formatTime(seconds * 1e9)}`}\n`];
   for (const flow of flows) {
     const lost = lossText(flow);
     lines.push(
-      `${flow.direction}: ${frames(flow.forwarded)}, ${count(flow.bytes)} bytes; ${rates(flow)}; ` +
+      `${flow.direction}: ${frames(flow.forwarded)}, ${count(flow.bytes)} bytes; ${seconds === null ? '' : `${rates(flow)}; `}` +
         `average batch ${flow.averageBatch.toFixed(1)}; not forwarded: ${lost === '' ? 'none' : lost}\n`,
     );
     if (flow.zeroSlots > 0) lines.push(`  ${count(flow.zeroSlots)} slots of length zero were passed over\n`);

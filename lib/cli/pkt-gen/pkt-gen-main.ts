@@ -1,7 +1,7 @@
 import { RunError } from '../../text/errors.js';
 import { startGenerator } from '../../gen/gen-start.js';
 import type { GenReport } from '../../gen/gen-report.js';
-import type { GenEnded } from '../../gen/job.js';
+import type { GenEnded, GenSettings } from '../../gen/job.js';
 import { type Result, RESULT_VERSION } from '../../measure/results/result.js';
 import { appendResults } from '../../measure/results/results.js';
 import { every } from '../every.js';
@@ -58,13 +58,20 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
     output.json({ type: 'summary', reason, ...jsonOf(report, undefined, true) });
     if (ended instanceof RunError) throw ended;
     add([resultOf(command, report)]);
-    if (report.problem === undefined) return EXIT.ok;
-    output.error(`pkt-gen: ${report.problem}\n`);
+    const problem = report.problem ?? unanswered(settings, report);
+    if (problem === undefined) return EXIT.ok;
+    output.error(`pkt-gen: ${problem}\n`);
     return EXIT.failed;
   } finally {
     stopReports();
     release();
   }
+}
+
+/** What is wrong with a ping that nobody answered. */
+function unanswered({ mode, name }: GenSettings, { sent, received }: GenReport): string | undefined {
+  if (mode !== 'ping' || received!.tagged > 0) return undefined;
+  return `${name}: none of ${sent!.frames} pings was answered; is a pong running at the other end?`;
 }
 
 /** A report for programs: histograms as percentiles. */

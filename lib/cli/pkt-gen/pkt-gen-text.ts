@@ -233,7 +233,9 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
   if (reflected) {
     lines.push(flowed('sent back', reflected, rates.sent!), ...keptLines(reflected, numbers));
     if (reflected.ignored > 0)
-      lines.push(`  ${numbers.count(reflected.ignored)} frames carried no tag to answer, and were left unanswered`);
+      lines.push(
+        `  ${numbers.count(reflected.ignored)} frames are no UDP datagrams, or replies themselves, and were left unanswered`,
+      );
   }
   if (received) lines.push(flowed('received', received, rates.received!), ...receivedLines(report, numbers));
   return `${lines.join('\n')}\n${portStatsText({ name, stats })}`;
@@ -250,7 +252,7 @@ function keptLines({ refused, unsent }: { refused: number; unsent: number }, num
 }
 
 function receivedLines({ sent, received }: GenReport, numbers: Numbers): string[] {
-  const { frames, tagged, streams, lost, duplicates, reordered, before, otherClock, latency } = received!;
+  const { frames, tagged, streams, lost, duplicates, reordered, before, otherClock, old, latency } = received!;
   const lines: string[] = [];
   if (sent) {
     // ping: what was not answered is lost, wherever on the way.
@@ -267,7 +269,11 @@ function receivedLines({ sent, received }: GenReport, numbers: Numbers): string[
   if (frames > tagged) lines.push(`  ${numbers.count(frames - tagged)} ${sent ? 'others' : 'without a tag'}`);
   if (otherClock > 0)
     lines.push(
-      `  ${numbers.count(otherClock)} without a latency: from a file, or with the time of another machine's clock`,
+      `  ${numbers.count(otherClock)} without a latency: from a file, or sent later than now by this machine's clock, so by another's`,
+    );
+  if (old > 0)
+    lines.push(
+      `  ${numbers.count(old)} without a latency: sent more than 10 s ago (they lay somewhere, or another machine's clock wrote it)`,
     );
   const times = timesOf(latency);
   if (times !== undefined) lines.push(`  ${sent ? 'round trip' : 'latency'}: ${numbers.times(times)}`);

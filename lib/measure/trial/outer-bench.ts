@@ -153,7 +153,7 @@ async function trial(
             ...(Number.isFinite(spent(CYCLES)) && { threadCycles: spent(CYCLES) }),
             ...(spins && spent(SAMPLED_NS) > 0 ? { busyShare: spent(BUSY_NS) / spent(SAMPLED_NS) } : {}),
           }),
-      latency: { histogram: received.latency, every: 1, unmatched: received.otherClock },
+      latency: { histogram: received.latency, every: 1, unmatched: received.otherClock + received.old },
     };
   } finally {
     sending?.stop();

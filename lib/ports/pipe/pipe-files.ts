@@ -3,7 +3,7 @@
  * closed or removed. A lock dies with its holder, so whether an end is open is asked of the kernel, never of a file's
  * content.
  */
-import { readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { PortError } from '../../text/errors.js';
 import { native } from '../../shim/native.js';
@@ -103,7 +103,9 @@ export function tryLock(path: string, port: string): number | undefined {
 export function systemError(error: unknown, path: string, port: string): PortError {
   const { code, message, syscall } = error as NodeJS.ErrnoException;
   const remedies: Partial<Record<string, string>> = {
-    EACCES: `${path} is another user's, or open to others, and cannot be trusted; remove it or choose another name`,
+    EACCES: !existsSync(path)
+      ? `this user may not make files in ${FOLDER}; its usual permissions are: chmod 1777 ${FOLDER}`
+      : `${path} is another user's, or open to others, and cannot be trusted; remove it or choose another name`,
     ELOOP: `${path} is a symbolic link and cannot be trusted; remove it`,
     ENOSPC: `${FOLDER} is full; free some of it, make it larger (mount -o remount,size=…), or open with fewer slots=`,
     EMFILE: 'this process may open no more files; close some ports, or raise the limit (ulimit -n)',

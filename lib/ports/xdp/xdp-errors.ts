@@ -53,6 +53,8 @@ const REMEDIES: Remedies<XdpContext> = new Map(
     'socket(AF_XDP) ENOSYS': () => 'AF_XDP is a Linux facility; on FreeBSD use netmap:',
     'socket(AF_XDP) ENOENT': noNamespace,
     'setns ENOENT': noNamespace,
+    // What ip(8) leaves in /run/netns when a namespace goes away in another mount namespace is a plain file.
+    'setns EINVAL': noNamespace,
     'setns EPERM': () => CAPABILITIES,
     'XDP_UMEM_REG ENOBUFS': ({ bytes }) =>
       `the buffers need ${Math.ceil((bytes ?? 0) / 1024)} KiB of locked memory, more than this process may lock: raise it ` +
@@ -82,7 +84,8 @@ const REMEDIES: Remedies<XdpContext> = new Map(
     'bind(AF_XDP) EINVAL': (context) =>
       context.multiBuffer === true
         ? noMultiBuffer(context)
-        : `${context.ifname} has no queue ${context.queue ?? 0} any more; see: ethtool -l ${context.ifname}`,
+        : `queue ${context.queue ?? 0} of ${context.ifname} is not there: its driver has fewer by now (see: ` +
+          `${inNamespace(context)}ethtool -l ${context.ifname}), or, of a tun or tap, no program has attached to it`,
     'bind(AF_XDP) EOPNOTSUPP': () =>
       'the driver has no zero-copy for AF_XDP (or none for this MTU): leave @zerocopy out',
     'bind(AF_XDP) ENETDOWN': down,
