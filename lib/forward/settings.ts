@@ -62,7 +62,9 @@ function expected(name: keyof BridgeSettings, value: unknown): string | undefine
  * @throws UsageError that names the setting, for programs: command lines check what they read
  */
 export function settingsOf(some: SomeSettings): BridgeSettings {
-  const settings = Object.fromEntries(NAMES.map((name) => [name, some[name] ?? DEFAULTS[name]]));
+  const settings = Object.fromEntries(
+    NAMES.map((name) => [name, some[name] === undefined ? DEFAULTS[name] : some[name]]),
+  );
   for (const name of NAMES) {
     const right = expected(name, settings[name]);
     if (right !== undefined) throw new UsageError(`${name}: expected ${right}, not ${inspect(settings[name])}`);
