@@ -207,6 +207,7 @@ export class SimPort implements Port {
   }
   /** Settles the account with `source`, which is paused and whose frames leave here: what has not come is lost. */
   settle(source: SimPort): void {
+    if (!this.#spec.check) return;
     for (const receiver of source.#receivers) this.#check.settle(receiver.tag, receiver.nextSeq);
   }
 

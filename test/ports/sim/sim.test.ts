@@ -15,6 +15,7 @@ function bridged(a: string, b: string, us: number) {
     rx: from.stats(),
     tx: to.stats(),
     counters: bridge.counters[0],
+    txPending: to.txPending(),
     queued: from.rx.reduce((sum, ring) => sum + ring.space, 0) + to.txPending(),
   };
   from.close();
@@ -45,7 +46,7 @@ describe('sim: report R2, interrupt moderation against ring size', () => {
   /** 64-byte frames at 10 Gbit/s: 84 bytes each on the wire, 67.2 ns. */
   const offered = Math.floor(((us - 1) * 1000) / 67.2);
 
-  it('loses 44 % with 1024 slots and 124 µs: 1023 of the 1845 frames of an interval find a slot', () => {
+  it('loses 44.56 % with 1024 slots and 124 µs: 1023 of the 1845 frames of an interval find a slot', () => {
     const run = bridged('slots=1024,itr=124us', 'slots=4096', us);
     assert.equal(run.rx['offered'], offered);
     // Every interval fills the ring, the last one too.
@@ -174,6 +175,21 @@ describe('sim: rate, load and sizes', () => {
     // 100 ticks of 90 µs, 255 slots each: far below the wire's 1339 frames a tick. The first come before any tick.
     const run = bridged('slots=4096', 'slots=256,txtimer=90us', 9000);
     assert.ok(Math.abs(run.tx['sent'] - 100 * 255) <= 255, String(run.tx['sent']));
+  });
+});
+
+describe('sim: report R6, a port that wedges', () => {
+  it('completes no more tx after its frames, holds what it was given, and works again when it is opened anew', () => {
+    for (const options of ['rings=1', 'rings=2', 'rings=1,check=off', 'rings=1,rate=max'])
+      for (const frags of ['frags=0', 'frags=2'])
+        for (let opened = 0; opened < 2; opened++) {
+          const run = bridged(`${options},${frags},slots=512`, `${options},slots=256,wedge=1000`, 1000);
+          assert.equal(run.tx['sent'], 1000, `${options},${frags}`);
+          // Its tx rings are full, and what comes now finds no room.
+          assert.ok(run.rx['missed'] > 0 || options.includes('max'));
+          assert.ok(run.txPending >= 254 * (options.includes('rings=2') ? 2 : 1), String(run.txPending));
+          isClean(run);
+        }
   });
 });
 
