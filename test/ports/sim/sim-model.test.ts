@@ -52,7 +52,9 @@ function withPorts<T>(a: string, b: string, use: (a: SimPort, b: SimPort, turn: 
     assert.ok(from instanceof SimPort && to instanceof SimPort);
     return use(from, to, () => {
       from.rxsync();
-      from.rx.forEach((ring, i) => move(ring, to.tx[i]));
+      from.rx.forEach((ring, i) => {
+        move(ring, to.tx[i]);
+      });
       to.txsync();
     });
   } finally {
