@@ -253,54 +253,50 @@ export class Frame {
     return this.protocol === ICMP6 && this.#etherType === IPV6 ? this.#transport : NONE;
   }
 
+  /** Reads bytes straight from memory: what is asked for most has to cost little. */
   #parse(): void {
     this.#parsed = true;
     this.#protocol = -1;
     this.#transport = NONE;
     this.#fragment = false;
-    let at = 12;
-    let type = this.u16(at);
-    while (type === VLAN || type === SERVICE_VLAN || type === OLD_VLAN) type = this.u16((at += 4));
-    this.#tags = (at - 12) >> 2;
+    const { bytes, start, size } = this;
+    let at = 14;
+    let type = size < at ? -1 : (bytes[start + 12] << 8) | bytes[start + 13];
+    while (type === VLAN || type === SERVICE_VLAN || type === OLD_VLAN) {
+      at += 4;
+      type = size < at ? -1 : (bytes[start + at - 2] << 8) | bytes[start + at - 1];
+    }
+    this.#tags = (at - 14) >> 2;
     this.#etherType = type;
-    this.#network = type < 0 ? NONE : at + 2;
-    if (type === IPV4) this.#parseIpv4(at + 2);
-    else if (type === IPV6) this.#parseIpv6(at + 2);
-  }
-
-  /** RFC 791. */
-  #parseIpv4(ip: number): void {
-    const first = this.u8(ip);
-    const header = (first & 0xf) << 2;
-    if (first >> 4 !== 4 || header < 20 || ip + header > this.size) return;
-    const fragment = this.u16(ip + 6) & 0x3fff;
+    this.#network = type < 0 ? NONE : at;
+    if (type === IPV6) this.#parseIpv6(at);
+    if (type !== IPV4 || size < at + 20) return;
+    // RFC 791.
+    const ip = start + at;
+    const header = (bytes[ip] & 0xf) << 2;
+    if (bytes[ip] >> 4 !== 4 || header < 20 || size < at + header) return;
+    this.#protocol = bytes[ip + 9];
+    const fragment = ((bytes[ip + 6] << 8) | bytes[ip + 7]) & 0x3fff;
     this.#fragment = fragment !== 0;
-    this.#protocol = this.u8(ip + 9);
-    if ((fragment & 0x1fff) === 0) this.#found(ip + header);
+    if ((fragment & 0x1fff) === 0) this.#found(at + header);
   }
 
   /** RFC 8200, with the extension headers that IANA lists. */
   #parseIpv6(ip: number): void {
-    if (this.u8(ip) >> 4 !== 6 || ip + 40 > this.size) return;
-    let next = this.u8(ip + 6);
+    const { bytes, start, size } = this;
+    if (size < ip + 40 || bytes[start + ip] >> 4 !== 6) return;
+    let next = bytes[start + ip + 6];
     let at = ip + 40;
-    for (;;) {
-      this.#protocol = next;
-      if (next === NO_NEXT || (isExtension(next) && at + 8 > this.size)) return;
-      if (!isExtension(next)) {
-        this.#found(at);
-        return;
-      }
+    while (EXTENSIONS[next] === 1 && at + 8 <= size) {
       const later = next === FRAGMENT && (this.u16(at + 2) & 0xfff8) !== 0;
       if (next === FRAGMENT) this.#fragment = true;
-      const bytes = extensionBytes(next, this.u8(at + 1));
-      next = this.u8(at);
-      at += bytes;
-      if (later) {
-        this.#protocol = next;
-        return;
-      }
+      const length = extensionBytes(next, bytes[start + at + 1]);
+      next = bytes[start + at];
+      at += length;
+      if (later) at = NONE;
     }
+    this.#protocol = next;
+    if (EXTENSIONS[next] === 0 && next !== NO_NEXT) this.#found(at);
   }
 
   #found(transport: number): void {
@@ -308,19 +304,10 @@ export class Frame {
   }
 }
 
-/** Whether another header follows what IPv6 calls `header`: all of at least eight bytes, beginning with its type. */
-function isExtension(header: number): boolean {
-  return (
-    header === HOP_BY_HOP ||
-    header === ROUTING ||
-    header === FRAGMENT ||
-    header === AUTHENTICATION ||
-    header === DESTINATION ||
-    header === MOBILITY ||
-    header === HIP ||
-    header === SHIM6
-  );
-}
+/** 1 for the headers behind which another follows in IPv6: all of at least eight bytes, beginning with its type. */
+const EXTENSIONS = new Uint8Array(256);
+for (const header of [HOP_BY_HOP, ROUTING, FRAGMENT, AUTHENTICATION, DESTINATION, MOBILITY, HIP, SHIM6])
+  EXTENSIONS[header] = 1;
 
 /** Bytes of an extension header whose second byte, its length in all but fragment headers, is `length`. */
 function extensionBytes(header: number, length: number): number {
