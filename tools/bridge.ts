@@ -3,6 +3,7 @@ import { BRIDGE_HELP, parseBridge, type BridgeCommand } from '../lib/cli/bridge/
 import { runBridge } from '../lib/cli/bridge/bridge-main.js';
 import { fail } from '../lib/cli/fail.js';
 import { Output } from '../lib/cli/output.js';
+import { stdoutTaken } from '../lib/cli/port-text.js';
 import { version } from '../lib/cli/version.js';
 
 async function main(output: Output): Promise<number> {
@@ -16,6 +17,7 @@ async function main(output: Output): Promise<number> {
       return 0;
     case 'run':
       output.asJson = command.json;
+      output.stdoutTaken = stdoutTaken(command.ports);
       return runBridge(command, output);
   }
 }

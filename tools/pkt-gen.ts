@@ -3,6 +3,7 @@ import { fail } from '../lib/cli/fail.js';
 import { Output } from '../lib/cli/output.js';
 import { parsePktGen, PKT_GEN_HELP } from '../lib/cli/pkt-gen/pkt-gen-options.js';
 import { runPktGen } from '../lib/cli/pkt-gen/pkt-gen-main.js';
+import { stdoutTaken } from '../lib/cli/port-text.js';
 import { version } from '../lib/cli/version.js';
 
 async function main(output: Output): Promise<number> {
@@ -16,6 +17,7 @@ async function main(output: Output): Promise<number> {
       return 0;
     case 'run':
       output.asJson = command.json;
+      output.stdoutTaken = stdoutTaken([command.settings.name]);
       return runPktGen(command, output);
   }
 }

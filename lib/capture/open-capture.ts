@@ -3,6 +3,7 @@ import { FILE_HEADER, MAGIC_NS, MAGIC_US, PcapReader } from './pcap.js';
 import { PcapngReader, SECTION_HEADER } from './pcapng.js';
 import { u32, type CaptureReader } from './reader.js';
 import { ByteSource } from './source.js';
+import { packedWith, type Packed } from './unpack.js';
 import { refuseVariantMagic } from './variants.js';
 
 /** Files that are no capture as they stand, by their first bytes, and what makes one of them. */
@@ -17,6 +18,8 @@ const OTHER_FORMATS: [magic: number[], name: string, remedy: (path: string) => s
 export class Opening {
   readonly #source: ByteSource;
   #pcapng: PcapngReader | undefined;
+  /** Whether it has been looked at whether the file is compressed. */
+  #unpacked = false;
   /** What reader() gave. */
   known: CaptureReader | undefined;
 
@@ -27,6 +30,11 @@ export class Opening {
    */
   constructor(path: string, follow = false) {
     this.#source = new ByteSource(path, follow);
+  }
+
+  /** Whether it comes from a FIFO or socket: what has been read of it is gone. */
+  get isFifo(): boolean {
+    return this.#source.isFifo;
   }
 
   get path(): string {
@@ -62,6 +70,12 @@ export class Opening {
     const source = this.#source;
     if (this.#pcapng === undefined) {
       if (!this.#settled(4)) return undefined;
+      if (!this.#unpacked) {
+        this.#unpacked = true;
+        const format = packedWith(source.bytes.subarray(source.pos, source.end));
+        if (format !== undefined) unpackSource(source, format);
+        if (!this.#settled(4)) return undefined;
+      }
       const magic = checkedMagic(source);
       if (magic !== SECTION_HEADER) {
         if (!this.#settled(FILE_HEADER)) return undefined;
@@ -73,6 +87,15 @@ export class Opening {
     }
     return this.#pcapng.readInterfaces() || source.ended ? this.#pcapng : undefined;
   }
+}
+
+function unpackSource(source: ByteSource, format: Packed): void {
+  if (source.live && !source.isFifo) {
+    throw new CaptureError(
+      `${source.path}: compressed with ${format}, and such a file cannot be followed; leave @follow out`,
+    );
+  }
+  source.unpack(format);
 }
 
 function cutShort(source: ByteSource, what: string): CaptureError {

@@ -2,7 +2,9 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { POLLIN } from '../shim/native.js';
 import { CaptureError, fileError } from './capture-error.js';
 import { claim, conflict } from './inuse.js';
+import type { ByteRing } from './byte-ring.js';
 import { isReady } from './ready.js';
+import { unpack, type Packed } from './unpack.js';
 
 /** Bytes of the one buffer a file is read through; also the longest run of bytes that `have` can bring together. */
 export const CHUNK = 1 << 20;
@@ -28,6 +30,9 @@ export class ByteSource {
 
   readonly #fd: number;
   readonly #release: () => void;
+  /** What a compressed file is read through. */
+  #unpacked: ByteRing | undefined;
+  #format: Packed | undefined;
   #base = 0;
   #open = true;
 
@@ -83,12 +88,21 @@ export class ByteSource {
     return left;
   }
 
+  /** Makes the source the unpacked one of what follows; call before anything has been passed over. */
+  unpack(format: Packed): void {
+    this.#format = format;
+    this.#unpacked = unpack({ format, fd: this.#fd, live: this.isFifo, head: this.bytes.slice(this.pos, this.end) });
+    this.pos = this.end = 0;
+    this.ended = false;
+  }
+
   close(): void {
     if (!this.#open) return;
     this.#open = false;
     this.ended = true;
     this.#release();
-    this.#close(this.#fd);
+    // A descriptor that another thread still reads is not closed: its number might be given to another file.
+    if (this.#unpacked?.close() ?? true) this.#close(this.#fd);
   }
 
   #close(fd: number): void {
@@ -101,23 +115,37 @@ export class ByteSource {
     this.end -= this.pos;
     this.pos = 0;
     while (this.end < length && !this.ended) {
-      // A FIFO that no writer has opened yet reads as ended, but does not poll so.
-      if (this.isFifo && !isReady(this.#fd, POLLIN)) break;
-      let count: number;
-      try {
-        count = readSync(this.#fd, this.bytes, this.end, CHUNK - this.end, null);
-      } catch (error) {
-        this.failure = fileError(this.path, `read at byte ${this.#base + this.end}`, error);
-        count = 0;
-      }
-      if (count === 0) {
-        // What is followed goes on, and a FIFO that ends does not.
-        if (this.live && !this.isFifo && this.failure === undefined) break;
-        this.ended = true;
-      }
+      const count = this.#unpacked === undefined ? this.#read() : this.#readUnpacked(this.#unpacked);
+      if (count === undefined) break;
+      if (count === 0) this.ended = true;
       this.end += count;
     }
     return this.end >= length;
+  }
+
+  /** Reads behind `end`. Returns how many bytes; 0: no more will come, undefined: not yet. */
+  #read(): number | undefined {
+    // A FIFO that no writer has opened yet reads as ended, but does not poll so.
+    if (this.isFifo && !isReady(this.#fd, POLLIN)) return undefined;
+    try {
+      const count = readSync(this.#fd, this.bytes, this.end, CHUNK - this.end, null);
+      // What is followed goes on, and a FIFO that ends does not.
+      return count === 0 && this.live && !this.isFifo ? undefined : count;
+    } catch (error) {
+      this.failure = fileError(this.path, `read at byte ${this.#base + this.end}`, error);
+      return 0;
+    }
+  }
+
+  #readUnpacked(ring: ByteRing): number | undefined {
+    const ended = ring.ended;
+    const count = ring.read(this.bytes, this.end, CHUNK - this.end, !this.live);
+    if (count > 0) return count;
+    if (this.live && !ended) return undefined;
+    const { failure } = ring;
+    if (failure !== '')
+      this.failure = `${this.path}: cannot unpack the ${this.#format} data at byte ${this.#base + this.end} of what it holds: ${failure}`;
+    return 0;
   }
 }
 

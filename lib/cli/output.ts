@@ -4,6 +4,8 @@ import { EXIT } from './exit.js';
 export class Output {
   /** Whether stdout is for programs. */
   asJson = false;
+  /** Whether stdout carries a capture: whatever is said then goes to stderr. */
+  stdoutTaken = false;
   #closed = false;
 
   constructor() {
@@ -26,12 +28,17 @@ export class Output {
 
   /** Text for people, on stdout. */
   text(text: string): void {
-    if (!this.asJson && !this.#closed) process.stdout.write(text);
+    if (!this.asJson) this.#write(text);
   }
 
   /** One line for programs, on stdout. */
   json(value: Record<string, unknown> & { type: string }): void {
-    if (this.asJson && !this.#closed) process.stdout.write(`${JSON.stringify(value)}\n`);
+    if (this.asJson) this.#write(`${JSON.stringify(value)}\n`);
+  }
+
+  #write(text: string): void {
+    if (this.stdoutTaken) process.stderr.write(text);
+    else if (!this.#closed) process.stdout.write(text);
   }
 
   /** On stderr, for people in either case. */

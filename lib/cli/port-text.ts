@@ -1,4 +1,5 @@
 /** What every tool prints of a port: what was opened, and the port's own statistics. */
+import { parsePortSpec, writesStdout } from '../names/portspec.js';
 import type { PortInfo } from '../ports/port-info.js';
 import { formatTime } from '../text/units.js';
 
@@ -6,6 +7,11 @@ import { formatTime } from '../text/units.js';
 export interface PortStats {
   name: string;
   stats: Record<string, number>;
+}
+
+/** Whether one of the ports sends its frames to the program's standard output. */
+export function stdoutTaken(names: readonly string[]): boolean {
+  return names.map(parsePortSpec).some((spec) => spec.kind === 'pcap' && writesStdout(spec));
 }
 
 /** A port's driver, rings and memory in words. */

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../rings/abi.js';
 import { copyBytes } from '../capture/copy-bytes.js';
 import { CaptureError } from '../capture/capture-error.js';
@@ -67,7 +66,7 @@ export class Replay implements Source {
     this.#pacer = rate === undefined ? undefined : new Pacer(rate, burst);
     this.#loops = options.loops;
     this.#opening = this.#open();
-    this.#fifo = statSync(options.file).isFIFO();
+    this.#fifo = this.#opening.isFifo;
     if (this.#fifo && options.loops > 1) {
       this.close();
       throw new UsageError(`${options.file} is a FIFO, and what has been read from one is gone; leave --loops out`);

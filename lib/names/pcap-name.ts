@@ -27,9 +27,12 @@ export function formatOf(path: string): 'pcap' | 'pcapng' {
   return /\.pcapng$/i.test(path) ? 'pcapng' : 'pcap';
 }
 
-/** Whether a file is the program's standard output. */
-export function isStdout(path: string): boolean {
-  return ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'].includes(path);
+/** Ways to name the program's standard output. */
+const STDOUT = ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'];
+
+/** Whether a port writes its frames to standard output. */
+export function writesStdout({ write }: PcapSpec): boolean {
+  return write !== undefined && STDOUT.includes(write);
 }
 
 const OPTIONS: Options<PcapSpec> = new Map([

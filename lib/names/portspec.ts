@@ -8,7 +8,8 @@
  *     xdp     = "xdp:" IF [ "-" queue [ ":" queue ] ] [ "@" pairs ]
  *     sim     = "sim:" name [ "@" pairs ]
  *     pipe    = "pipe:" name ("{" | "}") pipe [ "@" pairs ]
- *     pcap    = "pcap:" [ file ] [ "@out=" file ]           at least one file
+ *     pcap    = "pcap:" [ file ] [ "@" pairs ]              at least one file; a file of pairs is out=file, "-" is
+ *                                                           standard input or output
  *     pairs   = key [ "=" value ] { ("," | "@") key [ "=" value ] }
  *
  * A bare interface leaves the choice of the driver to the program; `^`, `*`, `{`, `}` and `/` behind it mean netmap.
@@ -22,7 +23,7 @@ import { interfaceName, Slice } from './slice.js';
 import { formatXdp, parseXdp, type XdpSpec } from './xdp-name.js';
 
 export type { NetmapConf, NetmapExtmem, NetmapMode, NetmapOffset, NetmapSpec } from './netmap-name.js';
-export type { PcapSpec } from './pcap-name.js';
+export { writesStdout, type PcapSpec } from './pcap-name.js';
 export type { PipeSpec } from './pipe-name.js';
 export type { SimSpec } from './sim-name.js';
 export type { Queues, XdpSpec } from './xdp-name.js';

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import * as zlib from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { CaptureError } from '../../lib/capture/capture-error.js';
 import { Opening } from '../../lib/capture/open-capture.js';
@@ -840,12 +842,201 @@ describe('writer', () => {
   });
 });
 
+describe('pcapng as it is written', () => {
+  it('the exact bytes of a file', () => {
+    const path = scratchPath();
+    const writer = createCapture(path, { format: 'pcapng' });
+    assert.equal(writer.resolution, 'ns');
+    // 1,700,000,000.123456789 s = 0x17979cfe_3d5bcd15 ns
+    writer.write(Buffer.from([9, 8, 7, 6, 5]), 0, 5, 1700000000, 123456789, 60);
+    writer.close();
+    const interfaceBlock = describeInterface(false, 262144, [tsresol(false, 9), tsoffset(false, 0n)]);
+    const time = 1700000000123456789n;
+    assert.deepEqual(
+      readFileSync(path),
+      Buffer.concat([section(false), interfaceBlock, enhanced(false, 0, time, Buffer.from([9, 8, 7, 6, 5]), 60)]),
+    );
+  });
+
+  it('every time is kept, before 1970 and after 2554 too, as tshark reads it', { skip: withoutTshark }, () => {
+    const times: [sec: number, nsec: number][] = [
+      [0, 0],
+      [4294967296, 1], // 2106, what pcap cannot hold
+      [-1, 999999999], // a nanosecond before 1970
+      [-3000000000, 5],
+      [17179869183, 999999999], // the last of the first interface's times
+      [17179869184, 0], // and the first of the next one's
+      [1700000000, 123456789],
+    ];
+    const path = scratchPath();
+    const writer = createCapture(path, { format: 'pcapng' });
+    for (const [sec, nsec] of times) writer.write(A, 0, A.length, sec, nsec);
+    writer.close();
+    assert.equal(writer.clampedTimes, 0);
+    assert.deepEqual(
+      readAll(path).frames.map(({ time, interface: index }) => [time, index]),
+      times.map(([sec, nsec]) => [seconds(sec, nsec), sec < 0 ? 1 : sec < 2 ** 34 ? 0 : 2]),
+    );
+    // Of times before 1970 tshark prints the second before and the nanoseconds from there on, as here.
+    assert.deepEqual(
+      tshark(path).map(({ time }) => time),
+      times.map(([sec, nsec]) => seconds(sec, nsec)),
+    );
+  });
+
+  it('what is written, in pieces, is read back', () => {
+    const frame = fc.record({
+      data: fc.uint8Array({ maxLength: 200 }),
+      extra: fc.nat(9000),
+      tsSec: fc.integer({ min: -(2 ** 40), max: 2 ** 40 }),
+      tsNsec: fc.nat({ max: 999999999 }),
+      cut: fc.nat(200),
+    });
+    fc.assert(
+      fc.property(fc.array(frame, { maxLength: 40 }), (frames) => {
+        const path = scratchPath();
+        const writer = createCapture(path, { format: 'pcapng' });
+        for (const { data, extra, tsSec, tsNsec, cut } of frames) {
+          const first = Math.min(cut, data.length);
+          writer.begin(data.length, data.length + extra, tsSec, tsNsec);
+          writer.piece(data, 0, first);
+          writer.piece(data, first, data.length - first);
+        }
+        const bytes = frames.reduce((sum, { data }) => sum + data.length, 0);
+        assert.deepEqual(writer.buffered, { frames: frames.length, bytes });
+        writer.close();
+        const capture = readAll(path);
+        rmSync(path);
+        assert.equal(capture.problem, undefined);
+        assert.deepEqual(
+          capture.frames.map(({ bytes, origLen, time }) => [bytes, origLen, time]),
+          frames.map(({ data, extra, tsSec, tsNsec }) => [
+            Buffer.from(data).toString('hex'),
+            data.length + extra,
+            seconds(tsSec, tsNsec),
+          ]),
+        );
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('capinfos and mergecap take it', { skip: withoutTshark }, () => {
+    const [path, merged] = [scratchPath(), scratchPath()];
+    const reader = openCapture(join(CAPTURES, 'afs.pcap'));
+    const writer = createCapture(path, { format: 'pcapng' });
+    while (reader.next())
+      writer.write(reader.data, reader.offset, reader.capLen, reader.tsSec, reader.tsNsec, reader.origLen);
+    reader.close();
+    writer.close();
+    const infos = execFileSync('capinfos', ['-M', '-t', '-E', '-c', '-d', path], { encoding: 'utf8' });
+    assert.match(infos, /File type: +pcapng\n/);
+    assert.match(infos, /Number of packets: +601\n[^]*Data size: +512276\b/);
+    execFileSync('mergecap', ['-w', merged, path, join(CAPTURES, 'pptp.pcap')]);
+    assert.equal(readAll(merged).frames.length, 601 + 23);
+  });
+});
+
+describe('compressed captures', () => {
+  const large = (): Buffer => {
+    const parts = [pcapHeader(false)];
+    for (let i = 0; i < 3000; i++) parts.push(pcapRecord(false, i, 0, Buffer.alloc(1400, i)));
+    return Buffer.concat(parts);
+  };
+
+  it('gzip: the frames of what was packed, larger than any buffer and in several members too', () => {
+    const plain = large();
+    const frames = readBytes(plain).frames;
+    assert.equal(frames.length, 3000);
+    assert.deepEqual(readBytes(gzipSync(plain)), readBytes(plain));
+    const members = Buffer.concat([gzipSync(plain.subarray(0, 2000001)), gzipSync(plain.subarray(2000001))]);
+    assert.deepEqual(readBytes(members).frames, frames);
+    for (const file of ['afs.pcap', 'OSPFv2_Capture_FINAL.pcapng']) {
+      const original = join(CAPTURES, file);
+      assert.deepEqual(readBytes(gzipSync(readFileSync(original))), readAll(original));
+    }
+  });
+
+  it('gzip cut short or damaged: the frames before, then what is wrong', () => {
+    const packed = gzipSync(readFileSync(join(CAPTURES, 'afs.pcap')));
+    // What gzip itself gets out of it.
+    const cut = packed.subarray(0, 30000);
+    const whole = spawnSync('gzip', ['-dc'], { input: cut, maxBuffer: 1 << 28 }).stdout;
+    const { frames, problem } = readBytes(cut);
+    assert.deepEqual(frames, readBytes(whole).frames);
+    assert.match(problem!, new RegExp(`gzip data at byte ${whole.length} of what it holds: unexpected end of file$`));
+    const damaged = Buffer.from(packed);
+    damaged[packed.length - 8] ^= 1; // of the checksum
+    const bad = readBytes(damaged);
+    assert.deepEqual(bad.frames, readAll(join(CAPTURES, 'afs.pcap')).frames.slice(0, bad.frames.length));
+    assert.match(bad.problem!, /incorrect data check$/);
+  });
+
+  it('is let go before its end', () => {
+    const path = scratchPath();
+    const packed = gzipSync(large());
+    writeFileSync(path, packed);
+    for (let i = 0; i < 3; i++) {
+      const reader = openCapture(path);
+      assert.equal(reader.next(), true);
+      reader.close();
+      // Not held as being read any more, so it can be written.
+      createCapture(path).close();
+      writeFileSync(path, packed);
+    }
+  });
+
+  it('zstd where this Node.js has it; else the command that unpacks it', () => {
+    const packed = (zlib as { zstdCompressSync?: (data: Uint8Array) => Buffer }).zstdCompressSync;
+    if (packed === undefined) {
+      const message = withFile(Buffer.from('28b52ffd', 'hex'), refusalOf);
+      assert.match(message, /: compressed with zstd; unpack it first: zstd -d < /);
+    } else {
+      const original = join(CAPTURES, 'afs.pcap');
+      assert.deepEqual(readBytes(packed(readFileSync(original))), readAll(original));
+    }
+  });
+
+  it('cannot be followed', () => {
+    withFile(gzipSync(pcapHeader(false)), (path) => {
+      assert.throws(
+        () => new Opening(path, true).reader(),
+        /: compressed with gzip, and such a file cannot be followed/,
+      );
+    });
+  });
+});
+
+describe('a file that is followed', () => {
+  it('brings what is appended to it, from an empty file on, and half a frame only when it is whole', () => {
+    const path = scratchPath();
+    writeFileSync(path, '');
+    const opening = new Opening(path, true);
+    assert.equal(opening.reader(), undefined);
+    appendFileSync(path, pcapHeader(true).subarray(0, 10));
+    assert.equal(opening.reader(), undefined);
+    appendFileSync(path, pcapHeader(true).subarray(10));
+    const reader = opening.reader()!;
+    const record = pcapRecord(true, 1, 2, A);
+    for (let i = 0; i < 3; i++) {
+      appendFileSync(path, record.subarray(0, 20));
+      assert.deepEqual([reader.next(), reader.ended], [false, false]);
+      appendFileSync(path, record.subarray(20));
+      assert.equal(reader.next(), true);
+      assert.deepEqual(Buffer.from(reader.data.subarray(reader.offset, reader.offset + reader.capLen)), A);
+    }
+    assert.deepEqual([reader.next(), reader.ended, reader.problem], [false, false, undefined]);
+    reader.close();
+  });
+});
+
 describe('what is no capture', () => {
   const cases: [name: string, bytes: Buffer, expected: RegExp][] = [
     ['empty', Buffer.alloc(0), /: truncated at byte 0 \(end of file\): no capture file is that short$/],
     ['text', Buffer.from('#!/bin/sh\n'), /: neither pcap nor pcapng: .*editcap/],
-    ['gzip', Buffer.from('1f8b0800', 'hex'), /: compressed with gzip; unpack it first: gunzip < /],
-    ['zstd', Buffer.from('28b52ffd', 'hex'), /: compressed with zstd; unpack it first: zstd -d < /],
+    ['gzip cut short', Buffer.from('1f8b0800', 'hex'), /: cannot unpack the gzip data at byte 0 .*: unexpected end of/],
+    ['text in gzip', gzipSync('#!/bin/sh\n'), /: neither pcap nor pcapng: it begins with 23212f62; /],
+    ['xz', Buffer.from('fd377a585a00', 'hex'), /: compressed with xz; unpack it first: xz -d < /],
     ['modified pcap', words(true, 0xa1b2cd34), /: pcap with Alexey Kuznetzov's longer record .* editcap -F pcap /],
     ['modified pcap, swapped', words(false, 0xa1b2cd34), /: pcap with Alexey Kuznetzov's longer record headers/],
     ['Ixia', words(false, 0x1c0001ac), /: Ixia's variant of pcap, with hardware timestamps; .* editcap -F pcap /],

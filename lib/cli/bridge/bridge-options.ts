@@ -53,7 +53,11 @@ ports
   xdp:eth0                  the Linux interface eth0 by AF_XDP, no module needed; xdp:eth0-1 its queue 1 alone
   ix0                       netmap where /dev/netmap answers for ix0, else AF_XDP on Linux; says which
   pipe:lab{1  pipe:lab}1    two ends of a pipe in shared memory, for two processes on this machine
-  pcap:FILE  pcap:@out=FILE a capture file or FIFO: read, written, or both (pcap:IN@out=OUT); files end the bridge
+  pcap:FILE  pcap:@out=FILE a capture file or FIFO: read (pcap, pcapng, gzip), written (as it is called), or both
+                            (pcap:IN@out=OUT); files end the bridge. - is standard input or output: with out=- all
+                            that is said goes to stderr. Options: @follow a file that grows; @format=pcap|pcapng;
+                            @short=drop|pad|cut frames captured short: by default kept from capture to capture,
+                            else left out
   sim:a                     a simulated port at 10 Gbit/s; sim:a@rate=40G,size=64,slots=2048,…
 
 options
@@ -76,7 +80,7 @@ examples
             bridge -i xdp:eth1 -i pcap:@out=eth1.pcap   capture what eth1 receives
   either    bridge -i sim:a -i sim:b -t 5               no hardware: 10 Gbit/s of 64-byte frames both ways
             bridge -i pcap:in.pcap -i pcap:@out=out.pcap
-            tcpdump -i eth0 -U -w - | bridge -i pcap:/dev/stdin -i sim:b
+            tcpdump -i eth0 -U -w - | bridge -i pcap:- -i sim:b
 `;
 
 /** What the command line of `bridge` asks for. */

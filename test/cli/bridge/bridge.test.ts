@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
 import {
+  appendFileSync,
   closeSync,
   constants,
   existsSync,
@@ -12,6 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -673,6 +675,88 @@ describe('bridge: capture files', () => {
     assert.ok(forwarded > 0 && notForwarded['refused'] > 0);
     assert.deepEqual([received <= 100, bytes], [true, forwarded * 1000]);
     assert.equal(summary.ports[1].stats['framesWritten'], forwarded);
+  });
+
+  it('standard input and output carry captures, and all that is said goes to stderr', { skip: withoutTshark }, () => {
+    const original = join(CAPTURES, 'afs.pcap');
+    const theirs = frames(original);
+    for (const [out, words] of [
+      ['-', []],
+      ['/dev/stdout', ['--json']],
+      ['-,format=pcapng', ['-v']],
+    ] as const) {
+      const copy = join(dir, 'stdout.pcap');
+      const piped = spawnSync(
+        'sh',
+        [
+          '-c',
+          'cat "$1" | "$0" "$2" $5 -i pcap:- -i "pcap:@out=$3" | cat >"$4"',
+          process.execPath,
+          original,
+          TOOL,
+          out,
+          copy,
+          ...words,
+        ],
+        { encoding: 'utf8' },
+      );
+      assert.equal(piped.stdout, '');
+      assert.match(piped.stderr, words[0] === '--json' ? /"type":"summary"/ : /forwarding ran for /);
+      assert.deepEqual(frames(copy), theirs, out);
+    }
+    // A file behind stdout is added to, not emptied.
+    const added = join(dir, 'added');
+    writeFileSync(added, 'before');
+    execFileSync('sh', ['-c', '"$0" "$1" "pcap:$2" pcap:@out=- >>"$3"', process.execPath, TOOL, original, added], {
+      stdio: 'pipe',
+    });
+    assert.equal(readFileSync(added).length, 6 + readFileSync(original).length);
+  });
+
+  it('a gzip capture into pcapng: the same frames, which tshark reads from both', { skip: withoutTshark }, async () => {
+    const [packed, to] = [join(dir, 'in.pcap.gz'), join(dir, 'out.pcapng')];
+    writeFileSync(packed, gzipSync(readFileSync(join(CAPTURES, 'afs.pcap'))));
+    const { directions, reason } = await summary(`pcap:${packed}`, `pcap:@out=${to}`);
+    assert.deepEqual([reason, directions[0].forwarded], ['ended', 601]);
+    assert.deepEqual(frames(to), frames(packed));
+    assert.match(execFileSync('capinfos', ['-t', to], { encoding: 'utf8' }), /- pcapng\n/);
+  });
+
+  it('-c: frames captured short are left out, and those with more bytes than they had lose these', async () => {
+    const words = (...values: number[]): Buffer => Buffer.from(Uint32Array.from(values).buffer);
+    const file = join(dir, 'odd.pcap');
+    // Not zeros: of those tshark would make records of a variant of pcap.
+    const records = [words(1, 2, 68, 1514), Buffer.alloc(68, 0xaa), words(3, 4, 801, 785), Buffer.alloc(801, 0xaa)];
+    writeFileSync(file, Buffer.concat([words(0xa1b2c3d4, 0x40002, 0, 0, 65535, 1), ...records]));
+    const lengths = (): number[][] =>
+      execFileSync('tshark', ['-r', there(), '-T', 'fields', '-e', 'frame.cap_len', '-e', 'frame.len'], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+        .trim()
+        .split('\n')
+        .map((line) => line.split('\t').map(Number));
+    const kept = await summary(`pcap:${file}`, `pcap:@out=${there()}`);
+    assert.deepEqual(lengths(), [
+      [68, 1514],
+      [801, 785],
+    ]);
+    assert.deepEqual([kept.ports[0].stats['shortKept'], kept.ports[0].stats['excessKept']], [1, 1]);
+    const copied = await summary('-c', `pcap:${file}`, `pcap:@out=${there()}`);
+    assert.deepEqual(lengths(), [[785, 785]]);
+    assert.deepEqual([copied.ports[0].stats['shortCaptured'], copied.ports[0].stats['excessCut']], [1, 1]);
+  });
+
+  it('a file that is followed: what is appended is forwarded, until a signal', async () => {
+    const file = join(dir, 'grows.pcap');
+    const whole = readFileSync(join(CAPTURES, 'pptp.pcap'));
+    writeFileSync(file, whole.subarray(0, 100));
+    const child = start('--json', '--wait', 'poll', '-n', '23', `pcap:${file}@follow`, `pcap:@out=${there()}`);
+    const result = finish(child);
+    await opened(child);
+    appendFileSync(file, whole.subarray(100));
+    const { code, out, err } = await result;
+    assert.deepEqual([code, lines(out).at(-1)?.reason, forwarded(lines(out).at(-1)!)], [0, 'frames', 23], err);
   });
 
   it('two files that are only read have nothing to say to each other', async () => {
