@@ -52,8 +52,7 @@ function sensible(source: ByteSource, header: number, bigEndian: boolean, perSec
     if (at + header > end) return header === USUAL;
     const capLen = u32(bytes, at + 8, bigEndian);
     if (u32(bytes, at + 4, bigEndian) >= perSecond || capLen > MAX_FRAME) return false;
-    if (header !== USUAL && capLen < LEAST) return false;
-    if (capLen > u32(bytes, at + 12, bigEndian)) return false;
+    if (header !== USUAL && (capLen < LEAST || capLen > u32(bytes, at + 12, bigEndian))) return false;
     at += header + capLen;
   }
   return at <= end || header === USUAL;
