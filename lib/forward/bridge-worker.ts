@@ -1,64 +1,20 @@
-/** The forwarding thread: opens the ports, waits for their links, runs the loop, and tells the main thread. */
-import { workerData } from 'node:worker_threads';
+/** The forwarding thread: opens the ports, waits for their links, and runs the loop. */
 import { endpoints } from '../ports/choose.js';
-import { Bridge, hostSide, nicSide } from './bridge.js';
-import { Control } from '../threads/control.js';
+import { Bridge, hostSide, nicSide, type Side } from './bridge.js';
+import {
+  countersIn,
+  type DirectionInfo,
+  type Ended,
+  type Opened,
+  type PortCounters,
+  type WorkerJob,
+} from './bridge-job.js';
 import { UsageError } from '../text/errors.js';
-import { runLoop, type EndReason } from './loop.js';
+import { bridgeUntilOver } from './loop.js';
 import { openPorts } from '../ports/open.js';
 import type { Port } from '../ports/port.js';
-import { portInfo, type PortInfo } from '../ports/port-info.js';
-import { Failed, pin, serve, statsLeft, waitForLinks } from '../threads/serve.js';
-import type { ThreadMessage } from '../threads/thread.js';
-import type { BridgeSettings } from './settings.js';
-
-/** What the main thread asks for; plain data. */
-export interface WorkerJob extends BridgeSettings {
-  shared: SharedArrayBuffer;
-  /** Two port names; or one, or the same twice: that port and its host stack. */
-  names: readonly string[];
-}
-
-/** A direction in which frames can flow. */
-export interface DirectionInfo {
-  /** Index of its counters in Control.counters. */
-  index: 0 | 1;
-  /** Indices into the ports. */
-  from: number;
-  to: number;
-  /** Numbers of the rings that are joined: rx, tx. */
-  rings: [number, number][];
-}
-
-/** What was opened. */
-export interface Opened {
-  ports: PortInfo[];
-  /** Why frames are copied; undefined: every pair of rings exchanges buffers. */
-  whyCopy: string | undefined;
-  directions: DirectionInfo[];
-}
-
-/** A port's own statistics, by name. */
-export type PortCounters = Record<string, number>;
-
-export interface Ended {
-  reason: EndReason | 'failed';
-  /** Each port's own statistics, in the order in which they were opened. */
-  stats: PortCounters[];
-  /** What was wrong with a source when it ended, such as a truncated capture file; a sentence each. */
-  problems: string[];
-}
-
-/** Closes every port, whatever closing one of them throws. */
-function closeAll(ports: readonly Port[]): void {
-  const [first, ...rest] = ports;
-  if ((first as Port | undefined) === undefined) return;
-  try {
-    first.close();
-  } finally {
-    closeAll(rest);
-  }
-}
+import { portInfo } from '../ports/port-info.js';
+import { closeAll, orClose, pin, serve, statsLeft, waitForLinks, type Served } from '../threads/serve.js';
 
 function flows({ a, b, pairs }: Bridge, ports: readonly Port[]): DirectionInfo[] {
   const sides = [ports.indexOf(a.port), ports.indexOf(b.port)];
@@ -72,65 +28,50 @@ function flows({ a, b, pairs }: Bridge, ports: readonly Port[]): DirectionInfo[]
     }));
 }
 
-function work(
-  job: WorkerJob,
-  post: (message: ThreadMessage<Opened, PortCounters[], Ended>) => void,
-): Ended | Failed<Ended> {
-  pin(job.cpu);
-  const control = new Control(job.shared);
-  const say = (sentence: string): void => {
-    post({ type: 'say', sentence });
+/** The other side of `a`: the second port, or the first again, looped back or with its host stack. */
+function otherSide(a: Port, b: Port | undefined, loop: boolean): Side {
+  if (b !== undefined || loop) return nicSide(b ?? a);
+  const host = hostSide(a);
+  if (host.rx.length === 0)
+    throw new UsageError(`${a.name} has no host stack to be bridged to; name a second port, or loop it back with -L`);
+  return host;
+}
+
+function join(job: WorkerJob, ports: readonly Port[]): Served<Opened, undefined, PortCounters[], Ended> {
+  const [a, b] = ports as [Port, Port | undefined];
+  const bridge = new Bridge(nicSide(a), otherSide(a, b, job.loop), {
+    burst: job.burst,
+    copy: job.copy,
+    oneWay: job.oneWay || job.loop,
+    frames: job.frames,
+    counters: countersIn(job.counters),
+  });
+  const directions = flows(bridge, ports);
+  if (directions.length === 0)
+    throw new UsageError(
+      `nothing can flow between ${ports.map(({ name }) => name).join(' and ')}: no side receives what the other can send`,
+    );
+  return {
+    opened: { ports: ports.map(portInfo), whyCopy: bridge.whyCopy, directions },
+    run: (_, control, tell) => {
+      waitForLinks(ports, job.linkWait, control, tell.say);
+      tell.running();
+      const stats = (): PortCounters[] => ports.map((port) => port.stats());
+      const options = { wait: job.wait, ns: job.seconds * 1e9, stats };
+      const { ended: reason, failure } = bridgeUntilOver(bridge, control, tell, options);
+      const problems = ports.flatMap((port) => port.problem?.() ?? []);
+      return { ended: { reason, stats: failure === undefined ? stats() : ports.map(statsLeft), problems }, failure };
+    },
+    close: () => {
+      closeAll(ports);
+    },
   };
+}
+
+serve((job: WorkerJob, say) => {
+  pin(job.cpu);
   const { specs, says } = endpoints(job.names, job.loop);
   says.forEach(say);
   const ports = openPorts(specs, { promisc: job.promisc, copy: job.copy });
-  const counters = (): PortCounters[] => ports.map((port) => port.stats());
-  const ended = (reason: Ended['reason'], stats: PortCounters[]): Ended => ({
-    reason,
-    stats,
-    problems: ports.flatMap((port) => port.problem?.() ?? []),
-  });
-  try {
-    const [a, b] = ports as [Port, Port | undefined];
-    let other = nicSide(b ?? a);
-    if (ports.length === 1 && !job.loop) {
-      other = hostSide(a);
-      if (other.rx.length === 0)
-        throw new UsageError(
-          `${a.name} has no host stack to be bridged to; name a second port, or loop it back with -L`,
-        );
-    }
-    const bridge = new Bridge(nicSide(a), other, {
-      burst: job.burst,
-      copy: job.copy,
-      oneWay: job.oneWay || job.loop,
-      frames: job.frames,
-      counters: control.counters,
-    });
-    const directions = flows(bridge, ports);
-    if (directions.length === 0)
-      throw new UsageError(
-        `nothing can flow between ${ports.map(({ name }) => name).join(' and ')}: no side receives what the other can send`,
-      );
-    post({ type: 'open', opened: { ports: ports.map(portInfo), whyCopy: bridge.whyCopy, directions } });
-    waitForLinks(ports, job.linkWait, control, say);
-    post({ type: 'running' });
-    try {
-      const reason = runLoop(bridge, control, {
-        wait: job.wait,
-        ns: job.seconds * 1e9,
-        say,
-        report: () => {
-          post({ type: 'report', report: counters() });
-        },
-      });
-      return ended(reason, counters());
-    } catch (error) {
-      return new Failed(error, ended('failed', ports.map(statsLeft)));
-    }
-  } finally {
-    closeAll(ports);
-  }
-}
-
-serve((post) => work(workerData as WorkerJob, post));
+  return orClose(ports, () => join(job, ports));
+});

@@ -2,8 +2,9 @@ import { Control } from '../threads/control.js';
 import { UsageError } from '../text/errors.js';
 import { parsePortSpec } from '../names/portspec.js';
 import { settingsOf, type SomeSettings } from './settings.js';
-import { startThread, type Running } from '../threads/thread.js';
-import type { Ended, Opened, PortCounters, WorkerJob } from './bridge-worker.js';
+import { COUNTERS } from './counters.js';
+import { startThread, type RunningThread } from '../threads/thread.js';
+import { countersIn, type Ended, type Opened, type PortCounters, type WorkerJob } from './bridge-job.js';
 
 /** What startBridge() may be told; every setting has the default of the `bridge` tool. */
 export interface StartOptions extends SomeSettings {
@@ -12,9 +13,11 @@ export interface StartOptions extends SomeSettings {
 }
 
 /** A bridge that runs in a thread of its own. */
-export interface RunningBridge extends Omit<Running<Opened, PortCounters[], Ended>, 'report'> {
-  /** Counters, readable at any time while the thread runs and after. */
-  readonly control: Control;
+export interface RunningBridge extends Omit<RunningThread<Opened, PortCounters[], Ended>, 'report'> {
+  /** Counters a→b and b→a, readable at any time while the thread runs and after. */
+  readonly counters: readonly [Float64Array, Float64Array];
+  /** How far the run is, readable as they are: see lib/threads/control.ts. */
+  readonly run: Float64Array;
   /** Each port's own statistics now. Resolves with the final ones when the bridge ends meanwhile. */
   stats(): Promise<PortCounters[]>;
 }
@@ -27,15 +30,19 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
   if (names.length < 1 || names.length > 2)
     throw new UsageError(`a bridge joins one or two ports; ${names.length} given`);
   for (const name of names) parsePortSpec(name);
+  const counters = new SharedArrayBuffer(2 * COUNTERS * Float64Array.BYTES_PER_ELEMENT);
+  const job: WorkerJob = { counters, names, ...settingsOf(options) };
   const control = new Control();
-  const job: Omit<WorkerJob, 'shared'> = { names, ...settingsOf(options) };
-  const { report, ...thread } = startThread<Opened, PortCounters[], Ended>({
-    url: new URL('./bridge-worker.js', import.meta.url),
-    name: 'forward',
-    job,
+  const { report, ...thread } = startThread<Opened, PortCounters[], Ended>(
+    {
+      url: new URL('./bridge-worker.js', import.meta.url),
+      name: 'forward',
+      job,
+      last: ({ stats }) => stats,
+      ports: ({ ports }) => ports,
+      onSay: options.onSay,
+    },
     control,
-    onSay: (sentence) => options.onSay?.(sentence),
-    last: ({ stats }) => stats,
-  });
-  return { ...thread, control, stats: report };
+  );
+  return { ...thread, counters: countersIn(counters), run: control.run, stats: report };
 }

@@ -1,4 +1,4 @@
-import type { EndReason } from '../forward/loop.js';
+import type { EndReason } from '../threads/loop.js';
 import type { Port } from '../ports/port.js';
 import type { Reflector } from './reflector.js';
 import type { Quota } from './quota.js';
@@ -10,7 +10,7 @@ import type { Sender, Source } from './sender.js';
 export interface Engine {
   /** One turn at CLOCK_MONOTONIC `t`, ns. Returns the frames moved. */
   turn(t: number): number;
-  /** Why the run is over; undefined: it is not. Asked now and then. */
+  /** Why the run is over; undefined: it is not. */
   over(t: number): EndReason | undefined;
   /** ns from `t` that the thread may sleep after a turn that moved nothing; 0 where only frames from outside count. */
   wait(t: number): number;

@@ -1,6 +1,5 @@
-import { Control } from '../threads/control.js';
 import { RunError, UsageError } from '../text/errors.js';
-import { startThread, type Running } from '../threads/thread.js';
+import { startThread, type RunningThread } from '../threads/thread.js';
 import { mergeReports } from './merge.js';
 import { quotaFor } from './quota.js';
 import type { GenReport } from './gen-report.js';
@@ -8,7 +7,7 @@ import { StartLine } from './start-line.js';
 import { partOf, shareOut } from './share-out.js';
 import type { GenEnded, GenJob, GenOpened, GenSettings } from './job.js';
 
-export type RunningGenerator = Running<GenOpened, GenReport, GenEnded>;
+export type RunningGenerator = RunningThread<GenOpened, GenReport, GenEnded>;
 
 /**
  * Runs the generator in one or several worker threads, each with rings of its own.
@@ -37,7 +36,7 @@ export function startGenerator(
   };
   const { rings, rate, cpu, stream } = settings;
   const parts = shares.parts.map(({ spec, firstRing }, k) => {
-    const job: Omit<GenJob, 'shared'> = {
+    const job: GenJob = {
       ...settings,
       port: spec,
       options: shares.options,
@@ -52,9 +51,9 @@ export function startGenerator(
       url: new URL('./gen-worker.js', import.meta.url),
       name: 'pkt-gen',
       job,
-      control: new Control(),
-      onSay: sayOnce,
       last: ({ report }) => report,
+      ports: ({ port }) => [port],
+      onSay: sayOnce,
     });
   });
   return together(parts, name, () => {

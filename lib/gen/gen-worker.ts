@@ -1,13 +1,10 @@
-/** A thread of the generator: opens its share of the port, waits for the link, runs the engine, and tells the main thread. */
-import { workerData } from 'node:worker_threads';
-import { Control } from '../threads/control.js';
+/** A thread of the generator: opens its share of the port, waits for the link, and runs the engine. */
 import { UsageError } from '../text/errors.js';
 import { native } from '../shim/native.js';
 import { portSpec } from '../ports/interface.js';
 import { openPort } from '../ports/open.js';
 import type { Port } from '../ports/port.js';
-import { Failed, pin, serve, waitForLinks } from '../threads/serve.js';
-import type { ThreadMessage } from '../threads/thread.js';
+import { closeAll, orClose, pin, serve, waitForLinks, type Served } from '../threads/serve.js';
 import { portInfo } from '../ports/port-info.js';
 import { PingEngine, pongEngine, rxEngine, TxEngine, type Engine } from './engines.js';
 import type { GenEnded, GenJob, GenOpened } from './job.js';
@@ -78,36 +75,21 @@ function makeEngine(port: Port, job: GenJob, flow: Flow): Engine {
   }
 }
 
-function work(
-  job: GenJob,
-  post: (message: ThreadMessage<GenOpened, GenReport, GenEnded>) => void,
-): GenEnded | Failed<GenEnded> {
-  pin(job.cpu);
-  const control = new Control(job.shared);
-  const say = (sentence: string): void => {
-    post({ type: 'say', sentence });
+function attach(port: Port, job: GenJob): Served<GenOpened, undefined, GenReport, GenEnded> {
+  const sourceMac = job.flow.sourceMac ?? addressOf(ownMac(job.name));
+  const engine = makeEngine(port, job, { ...job.flow, sourceMac });
+  return {
+    opened: { port: portInfo(port), sourceMac: macText(sourceMac.bytes) },
+    run: (_, control, tell) => {
+      waitForLinks([port], job.linkWait, control, tell.say);
+      new StartLine(job.threads, job.start).wait(control);
+      tell.running();
+      return runEngine(engine, port, control, tell, { wait: job.wait, ns: job.seconds * 1e9 });
+    },
+    close: () => {
+      closeAll([engine, port]);
+    },
   };
-  const port = openPort(job.port, job.options);
-  let engine: Engine | undefined;
-  try {
-    const sourceMac = job.flow.sourceMac ?? addressOf(ownMac(job.name));
-    engine = makeEngine(port, job, { ...job.flow, sourceMac });
-    post({ type: 'open', opened: { port: portInfo(port), sourceMac: macText(sourceMac.bytes) } });
-    waitForLinks([port], job.linkWait, control, say);
-    new StartLine(job.threads, job.start).wait(control);
-    post({ type: 'running' });
-    return runEngine(engine, port, control, {
-      wait: job.wait,
-      ns: job.seconds * 1e9,
-      say,
-      report: (report) => {
-        post({ type: 'report', report });
-      },
-    });
-  } finally {
-    engine?.close?.();
-    port.close();
-  }
 }
 
 function addressOf(bytes: Uint8Array): Flow['sourceMac'] {
@@ -119,4 +101,8 @@ function macText(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(':');
 }
 
-serve((post) => work(workerData as GenJob, post));
+serve((job: GenJob) => {
+  pin(job.cpu);
+  const port = openPort(job.port, job.options);
+  return orClose([port], () => attach(port, job));
+});

@@ -1,5 +1,5 @@
 /** What a run of the generator is to do, and what it says; plain data that threads exchange. */
-import type { EndReason } from '../forward/loop.js';
+import type { EndReason } from '../threads/loop.js';
 import type { PortOptions } from '../ports/port.js';
 import type { PortInfo } from '../ports/port-info.js';
 import type { PortSpec } from '../names/portspec.js';
@@ -44,7 +44,6 @@ export interface GenSettings {
 
 /** One thread's share of it: rate, rings, stream and CPU are its own. */
 export interface GenJob extends GenSettings {
-  shared: SharedArrayBuffer;
   port: PortSpec;
   options: PortOptions;
   /** From quotaFor(). */

@@ -1,4 +1,4 @@
-import type { Port } from './port.js';
+import type { Netdev, Port } from './port.js';
 
 /** What a port looks like from outside its thread. */
 export interface PortInfo {
@@ -11,6 +11,8 @@ export interface PortInfo {
   rxSlots: number;
   bufSize: number;
   notes: readonly string[];
+  /** The interface whose link is the port's. */
+  netdev?: Netdev;
 }
 
 export function portInfo(port: Port): PortInfo {
@@ -26,5 +28,6 @@ export function portInfo(port: Port): PortInfo {
     rxSlots: (rx as typeof rx | undefined)?.numSlots ?? 0,
     bufSize: ((tx as typeof tx | undefined) ?? rx).bufSize,
     notes: port.notes,
+    ...(port.netdev !== undefined && { netdev: port.netdev }),
   };
 }

@@ -43,6 +43,8 @@ export interface Port {
   linkUp(): boolean;
   /** Whether the port stands for a link that needs time to come up after opening. */
   readonly hasLink: boolean;
+  /** The interface whose link that is, for threads that watch it from outside; absent where it is none. */
+  readonly netdev?: Netdev | undefined;
   /**
    * What has changed about the port that a person should know, a sentence each, since the last call; to be asked about
    * once a second. Absent where nothing can change.
@@ -66,6 +68,12 @@ export interface Port {
 
   /** Lets everything go; views of its rings read as empty afterwards. Twice is harmless. */
   close(): void;
+}
+
+/** An interface by its name, in a network namespace; `''`: where the process is. */
+export interface Netdev {
+  readonly ifname: string;
+  readonly netns: string;
 }
 
 /** How ports are to be opened. */

@@ -1,47 +1,43 @@
-import { COUNTERS } from '../forward/counters.js';
-
 /** Words of the shared control block. */
 const STOP = 0;
 const REPORT = 1;
+const LINKS = 2;
 const WORDS = 16;
 
-/** Doubles of the run, behind the counters of the two directions. */
-const RUN = 2 * COUNTERS;
+/** Positions in Control.run. */
 export const TURNS = 0;
 /** Turns that moved something. */
 export const BUSY_TURNS = 1;
 /** Of the turns whose length was sampled: ns in all, and ns of those that moved something. */
 export const SAMPLED_NS = 2;
 export const BUSY_NS = 3;
-/** CLOCK_MONOTONIC when forwarding began and the latest reading, ns. */
+/** CLOCK_MONOTONIC when the run began and the latest reading, ns. */
 export const STARTED_NS = 4;
 export const LATEST_NS = 5;
-/** CPU time of the forwarding thread since forwarding began, ns. */
+/** CPU time of the thread since the run began, ns. */
 export const USER_NS = 6;
 export const SYSTEM_NS = 7;
 /** Cycles of the core for it; NaN where they cannot be read. */
 export const CYCLES = 8;
+/** Longest time between two looks at the clock, ns: how long the loop was held up. A sleep for lack of work is none. */
+export const LONGEST_GAP_NS = 9;
 const RUN_DOUBLES = 16;
 
 /**
- * What the main thread and the forwarding thread share: counters that one adds to and the other reads, and the flags
- * by which the main thread asks. Nothing here ever waits.
+ * What the thread that runs ports shares with the one that started it: how far the run is, which one writes and the other
+ * reads, and flags by which the other asks. Nothing here ever waits.
  */
 export class Control {
   readonly #flags: Int32Array;
-  /** Counters a→b and b→a. */
-  readonly counters: readonly [Float64Array, Float64Array];
-  /** TURNS … SYSTEM_NS. */
+  /** TURNS … LONGEST_GAP_NS. */
   readonly run: Float64Array;
 
-  constructor(readonly shared = new SharedArrayBuffer(4 * WORDS + 8 * (RUN + RUN_DOUBLES))) {
+  constructor(readonly shared = new SharedArrayBuffer(4 * WORDS + 8 * RUN_DOUBLES)) {
     this.#flags = new Int32Array(shared, 0, WORDS);
-    const doubles = new Float64Array(shared, 4 * WORDS);
-    this.counters = [doubles.subarray(0, COUNTERS), doubles.subarray(COUNTERS, RUN)];
-    this.run = doubles.subarray(RUN);
+    this.run = new Float64Array(shared, 4 * WORDS);
   }
 
-  /** Asks the forwarding thread to send what it has and end. */
+  /** Asks the thread to send what it has and end the run. */
   stop(): void {
     Atomics.store(this.#flags, STOP, 1);
   }
@@ -49,17 +45,24 @@ export class Control {
     return Atomics.load(this.#flags, STOP) !== 0;
   }
 
-  /** Asks for a message with the ports' own statistics. */
+  /** Asks for a message with the state of the run. */
   askReport(): void {
     Atomics.store(this.#flags, REPORT, 1);
   }
   /** Whether a report was asked for since the last call. */
   takeReport(): boolean {
-    return Atomics.load(this.#flags, REPORT) !== 0 && Atomics.exchange(this.#flags, REPORT, 0) !== 0;
+    return this.#take(REPORT);
   }
 
-  /** Share of the thread's time spent in turns that moved something, 0..1, from the turns sampled so far. */
-  get busyShare(): number {
-    return this.run[SAMPLED_NS] > 0 ? this.run[BUSY_NS] / this.run[SAMPLED_NS] : 0;
+  /** Asks the thread to look at its links itself: an interface seems to be gone, and its port can say so. */
+  askLinks(): void {
+    Atomics.store(this.#flags, LINKS, 1);
+  }
+  takeLinks(): boolean {
+    return this.#take(LINKS);
+  }
+
+  #take(flag: number): boolean {
+    return Atomics.load(this.#flags, flag) !== 0 && Atomics.exchange(this.#flags, flag, 0) !== 0;
   }
 }

@@ -1,43 +1,113 @@
 /** The side of a thread that runs ports: what its code is made of, see thread.ts for the side that started it. */
 import { cpus } from 'node:os';
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { PortError, UsageError } from '../text/errors.js';
-import type { Control } from './control.js';
+import { Control } from './control.js';
 import { native, now } from '../shim/native.js';
 import type { Port } from '../ports/port.js';
-import type { ThreadMessage } from './thread.js';
+import type { Failure, Order, Word } from './protocol.js';
 
-type Post<Opened, Report, Ended> = (message: ThreadMessage<Opened, Report, Ended>) => void;
-
-/** Frames flowed, and then a port failed. */
-export class Failed<Ended> {
-  constructor(
-    readonly error: unknown,
-    /** What had been counted until then. */
-    readonly ended: Ended,
-  ) {}
+/** What a thread says while it runs. */
+export interface Tell<Report> {
+  readonly running: () => void;
+  readonly say: (sentence: string) => void;
+  readonly report: (report: Report) => void;
 }
 
-/** Does the thread's job and sends its last word: what `work` returns, or why it failed. */
-export function serve<Opened, Report, Ended>(work: (post: Post<Opened, Report, Ended>) => Ended | Failed<Ended>): void {
-  const post: Post<Opened, Report, Ended> = (message) => {
-    parentPort!.postMessage(message);
+/** How a run ended; `failure` where frames flowed and then a port failed. */
+export interface RunEnd<Ended> {
+  ended: Ended;
+  failure?: { error: unknown } | undefined;
+}
+
+/** What a thread has opened, and makes its runs on. */
+export interface Served<Opened, Run, Report, Ended> {
+  readonly opened: Opened;
+  readonly run: (run: Run, control: Control, tell: Tell<Report>) => RunEnd<Ended>;
+  readonly close: () => void;
+}
+
+/** Opens what the thread is for, makes the runs it is sent, and closes: to be called once, at the end of its file. */
+export function serve<Opened, Run, Report, Ended>(
+  open: (job: never, say: (sentence: string) => void) => Served<Opened, Run, Report, Ended>,
+): void {
+  const port = parentPort!;
+  const post = (word: Word<Opened, Report, Ended>): void => {
+    port.postMessage(word);
   };
-  try {
-    const ended = work(post);
-    if (ended instanceof Failed) post({ ...failure(ended.error), ended: ended.ended });
-    else post({ type: 'end', ended });
-  } catch (error) {
-    post(failure(error));
-  }
+  const attempt = (action: () => void): void => {
+    try {
+      action();
+    } catch (error) {
+      post(failureOf(error));
+    }
+  };
+  const tell: Tell<Report> = {
+    running: () => {
+      post({ type: 'running' });
+    },
+    say: (sentence) => {
+      post({ type: 'say', sentence });
+    },
+    report: (report) => {
+      post({ type: 'report', report });
+    },
+  };
+  attempt(() => {
+    const served = open(workerData as never, tell.say);
+    post({ type: 'opened', opened: served.opened });
+    port.on('message', (order: Order<Run>) => {
+      attempt(() => {
+        if (order.type === 'close') {
+          served.close();
+          return;
+        }
+        const { ended, failure } = served.run(order.run, new Control(order.shared), tell);
+        post(failure === undefined ? { type: 'end', ended } : { ...failureOf(failure.error), ended });
+      });
+      if (order.type === 'close') port.close();
+    });
+  });
 }
 
 /** What is known of an error; one that nobody foresaw keeps its stack. */
-export function failure(error: unknown): Extract<ThreadMessage<never, never, never>, { type: 'fail' }> {
+function failureOf(error: unknown): Failure {
   const { message, stack, code, port = '' } = error as Error & { code?: string; port?: string };
   const usage = error instanceof UsageError;
   const foreseen = usage || error instanceof PortError || code !== undefined;
   return { type: 'fail', usage, message: foreseen ? message : (stack ?? message), port, code };
+}
+
+/** Something that is to be closed. */
+interface Closing {
+  close?(): void;
+}
+
+/** Closes all, whatever closing one of them throws. @throws the first of these errors */
+export function closeAll(opened: readonly Closing[]): void {
+  const failures: unknown[] = [];
+  for (const one of opened) {
+    try {
+      one.close?.();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** What `make` makes of what was opened. Where it throws, that is closed, and it is its error that is told. */
+export function orClose<T>(opened: readonly Closing[], make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    try {
+      closeAll(opened);
+    } catch {
+      // `error` is what came first.
+    }
+    throw error;
+  }
 }
 
 /** @throws UsageError when the machine has no such CPU, or none for this process */
@@ -53,28 +123,32 @@ export function pin(cpu: number): void {
 }
 
 /** Seconds that links take to come up at most after a NIC entered netmap mode; upstream's tools wait as long. */
-const LINK_WAIT_S = 4;
+export const LINK_WAIT_S = 4;
+
+/** Waits for links that are down, for `seconds` at most or until `stopping`. Returns the ports whose links still are. */
+export function linksDown(ports: readonly Port[], seconds: number, stopping = (): boolean => false): Port[] {
+  const down = (): Port[] => ports.filter((port) => port.hasLink && !port.linkUp());
+  const deadline = now() + seconds * 1e9;
+  let left = down();
+  for (; left.length > 0 && !stopping() && now() < deadline; left = down()) native.sleepNs(10e6);
+  return left;
+}
 
 /**
- * Waits for links that are down, for `seconds` at most (undefined: 4), and says which are still down then.
+ * Waits for links that are down, for `seconds` at most, and says which are still down then.
  * @param control ends the wait when it asks to stop
  */
 export function waitForLinks(
   ports: readonly Port[],
-  seconds: number | undefined,
+  seconds = LINK_WAIT_S,
   control: Control,
   say: (sentence: string) => void,
 ): void {
-  const linked = ports.filter((port) => port.hasLink);
-  const most = seconds ?? LINK_WAIT_S;
-  const deadline = now() + most * 1e9;
-  const down = linked.filter((port) => !port.linkUp()).map(({ name }) => name);
-  if (down.length > 0 && most > 0) say(`waiting up to ${most} s for the link of ${down.join(' and ')}`);
-  while (!control.stopping && now() < deadline && linked.some((port) => !port.linkUp())) native.sleepNs(10e6);
-  if (control.stopping) return;
-  for (const port of linked) {
-    if (!port.linkUp()) say(`${port.name}: the link is down; frames flow once it is up`);
-  }
+  const down = linksDown(ports, 0);
+  if (down.length > 0 && seconds > 0)
+    say(`waiting up to ${seconds} s for the link of ${down.map(({ name }) => name).join(' and ')}`);
+  for (const port of linksDown(ports, seconds, () => control.stopping))
+    if (!control.stopping) say(`${port.name}: the link is down; frames flow once it is up`);
 }
 
 /** Statistics of a port that may be what failed: none where it cannot tell them any more. */

@@ -152,8 +152,8 @@ const ours = (name: string, wait: 'busy' | 'poll', options: string): Contender =
     const bridge = startBridge(ports, { wait, cpu: FORWARDER_CPU });
     await bridge.running;
     return {
-      cpu: () => bridge.control.run[USER_NS] + bridge.control.run[SYSTEM_NS],
-      sampled: () => [bridge.control.run[SAMPLED_NS], bridge.control.run[BUSY_NS]],
+      cpu: () => bridge.run[USER_NS] + bridge.run[SYSTEM_NS],
+      sampled: () => [bridge.run[SAMPLED_NS], bridge.run[BUSY_NS]],
       stop: async () => {
         bridge.stop();
         await bridge.ended;

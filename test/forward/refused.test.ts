@@ -16,11 +16,10 @@ import { parseEndpoint, parseMacRange } from '../../lib/gen/range.js';
 import { Reflector } from '../../lib/gen/reflector.js';
 import { Sender } from '../../lib/gen/sender.js';
 import { makeTemplates } from '../../lib/gen/templates.js';
-import { runLoop } from '../../lib/forward/loop.js';
+import { bridgeUntilOver } from '../../lib/forward/loop.js';
 import { now } from '../../lib/shim/native.js';
 import { openPort, openPorts } from '../../lib/ports/open.js';
 import type { Port } from '../../lib/ports/port.js';
-import { Failed } from '../../lib/threads/serve.js';
 import { Lab, skipWithoutLab } from '../lab/lab.js';
 
 /** Frames that come, of 200 bytes without FCS. */
@@ -229,6 +228,9 @@ describe('refused by the port', () => {
   );
 });
 
+const nothing = (): void => undefined;
+const SILENT = { running: nothing, say: nothing, report: nothing };
+
 describe('a port that fails midway', () => {
   it('pkt-gen: what is in the tx rings leaves all the same, where it can, and is counted as sent', () => {
     const port = openPort('sim:a@rate=100M,slots=256');
@@ -243,11 +245,9 @@ describe('a port that fails midway', () => {
         throw failure;
       };
       control.askReport();
-      const options = { wait: 'busy', ns: 0, say: () => undefined, report: () => undefined } as const;
-      const ended = runEngine(engine, port, control, options);
-      assert.ok(ended instanceof Failed);
+      const ended = runEngine(engine, port, control, SILENT, { wait: 'busy', ns: 0 });
       const { reason, report } = ended.ended;
-      assert.deepEqual([ended.error, reason, report.sent!.unsent], [failure, 'failed', 0]);
+      assert.deepEqual([ended.failure, reason, report.sent!.unsent], [{ error: failure }, 'failed', 0]);
       assert.equal(report.sent!.frames, stats()['sent']);
       assert.ok(report.sent!.frames > 0);
     } finally {
@@ -271,11 +271,9 @@ describe('a port that fails midway', () => {
           if (both) throw failure;
         };
         const bridge = new Bridge(nicSide(ports[0]), nicSide(ports[1]), { burst: 16 });
-        const options = { wait: 'busy', ns: 0, say: () => undefined, report: () => undefined } as const;
-        assert.throws(
-          () => runLoop(bridge, new Control(), options),
-          (error) => error === failure,
-        );
+        const options = { wait: 'busy', ns: 0, stats: () => undefined } as const;
+        const ended = bridgeUntilOver(bridge, new Control(), SILENT, options);
+        assert.deepEqual(ended, { ended: 'failed', failure: { error: failure } });
         const toWell = bridge.counters[failing];
         const toBroken = bridge.counters[1 - failing];
         assert.equal(well.txPending(), 0);

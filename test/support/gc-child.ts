@@ -2,7 +2,8 @@
 import { writeSync } from 'node:fs';
 import { Bridge, nicSide } from '../../lib/forward/bridge.js';
 import { FRAMES } from '../../lib/forward/counters.js';
-import { spin } from '../../lib/forward/loop.js';
+import { turning } from '../../lib/forward/loop.js';
+import { spin } from '../../lib/threads/loop.js';
 import { openPorts } from '../../lib/ports/open.js';
 
 const [, , first, second, warmup, frames] = process.argv;
@@ -11,9 +12,10 @@ const bridge = new Bridge(nicSide(a), nicSide(b));
 const [forth, back] = bridge.counters;
 
 const run = new Float64Array(16);
+const work = turning(bridge, 'busy');
 
 function turnUntil(total: number): void {
-  spin(bridge, run, undefined, () => (forth[FRAMES] + back[FRAMES] >= total ? true : undefined));
+  spin(work, run, () => (forth[FRAMES] + back[FRAMES] >= total ? true : undefined));
 }
 
 turnUntil(Number(warmup));

@@ -1,8 +1,8 @@
-import { LATEST_NS, STARTED_NS, type Control } from '../../threads/control.js';
+import { LATEST_NS, STARTED_NS } from '../../threads/control.js';
 import { now } from '../../shim/native.js';
 import { RunError } from '../../text/errors.js';
-import { startBridge } from '../../forward/start.js';
-import type { Ended, Opened } from '../../forward/bridge-worker.js';
+import { startBridge, type RunningBridge } from '../../forward/start.js';
+import type { Ended, Opened } from '../../forward/bridge-job.js';
 import type { BridgeCommand } from './bridge-options.js';
 import { every } from '../every.js';
 import { EXIT } from '../exit.js';
@@ -30,7 +30,7 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
     await bridge.running;
     const { statsSeconds } = command;
     if (statsSeconds !== undefined) {
-      const interval = new Intervals(opened, bridge.control, command.verbose);
+      const interval = new Intervals(opened, bridge, command.verbose);
       stopStats = every(statsSeconds, async (stopped) => {
         const stats = await bridge.stats();
         if (!stopped()) interval.print(stats, output);
@@ -43,7 +43,7 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
     stopStats();
     // A bridge that failed has forwarded all the same.
     const { reason, stats, problems } = ended instanceof RunError ? ended.ended : ended;
-    const { counters, run } = bridge.control;
+    const { counters, run } = bridge;
     // A bridge that fails early has not come to read the clock: its time is unknown, not 0.
     const seconds = run[LATEST_NS] > 0 ? (run[LATEST_NS] - run[STARTED_NS]) / 1e9 : null;
     const zero = new Float64Array(counters[0].length);
@@ -69,27 +69,27 @@ function portStats({ ports }: Opened, stats: readonly Record<string, number>[]):
 /** Statistics since the last time they were printed. */
 class Intervals {
   readonly #opened: Opened;
-  readonly #control: Control;
+  readonly #bridge: RunningBridge;
   #at: number;
   #counters: Float64Array[];
   #stats: Record<string, number>[];
 
   constructor(
     opened: Opened,
-    control: Control,
+    bridge: RunningBridge,
     readonly verbose: number,
   ) {
     this.#opened = opened;
-    this.#control = control;
+    this.#bridge = bridge;
     this.#at = 0;
-    this.#counters = control.counters.map((counters) => new Float64Array(counters.length));
+    this.#counters = bridge.counters.map((counters) => new Float64Array(counters.length));
     this.#stats = opened.ports.map(() => ({}));
   }
 
   print(stats: Record<string, number>[], output: Output): void {
     const at = now();
-    const counters = this.#control.counters.map((live) => live.slice());
-    const started = this.#control.run[STARTED_NS];
+    const counters = this.#bridge.counters.map((live) => live.slice());
+    const started = this.#bridge.run[STARTED_NS];
     if (started === 0) return;
     const intervalSeconds = (at - (this.#at || started)) / 1e9;
     const seconds = (at - started) / 1e9;

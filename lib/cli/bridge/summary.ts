@@ -1,7 +1,7 @@
 /** What `bridge` prints: what was opened, rates while it runs, and what became of every frame. */
 import { NOT_FORWARDED } from '../../forward/counters.js';
 import type { PortInfo } from '../../ports/port-info.js';
-import type { DirectionInfo, Opened } from '../../forward/bridge-worker.js';
+import type { DirectionInfo, Opened } from '../../forward/bridge-job.js';
 import { count, portStatsText, portText, type PortStats } from '../port-text.js';
 import { formatTime } from '../../text/units.js';
 import { frames, rates, type Traffic } from '../traffic.js';

@@ -3,7 +3,8 @@ import type { SimSpec } from '../../names/portspec.js';
 import { formatTime, lineRate } from '../../text/units.js';
 import type { Cell, CoreShares } from '../results/result.js';
 import { setupCell, trialOptions, type SimSetup } from './setup.js';
-import { runTrial, type DirectionResult, type LatencySample, type TrialResult } from './trial.js';
+import { runTrial } from './trial.js';
+import type { DirectionResult, LatencySample, TrialResult } from './trial-job.js';
 
 /** One trial to run on a bench. */
 export interface BenchLoad {

@@ -5,7 +5,7 @@ import { startBridge, type RunningBridge } from '../../forward/start.js';
 import { PortError } from '../../text/errors.js';
 import type { Bench, BenchLoad, BenchTrial } from './bench.js';
 import { coreShares, readCores } from './cpu.js';
-import { End, type RunningEnd } from './end.js';
+import { openEnd, type End, type RunningEnd } from './end.js';
 import { DEFAULT_RATE, type Setup, waitCell } from './setup.js';
 
 /** Frames still on the way are waited for until none has come for so long, and for two seconds at most (RFC 2544 section 23). */
@@ -41,9 +41,9 @@ export async function outerBench(setup: Setup, ports: OuterPorts): Promise<Bench
     await Promise.allSettled([...ends.map((end) => end.close()), bridge?.ended]);
   };
   try {
-    const sink = await End.open(rx, wait);
+    const sink = await openEnd(rx, wait);
     ends.push(sink);
-    const generator = await End.open(tx, wait);
+    const generator = await openEnd(tx, wait);
     ends.push(generator);
     if (device.length > 0) {
       bridge = startBridge(device, { burst, copy, wait, oneWay, ...(cpu === undefined ? {} : { cpu }) });
@@ -115,19 +115,19 @@ async function trial(
   try {
     await receiving.running;
     const cores = readCores();
-    const run = Float64Array.from(bridge?.control.run ?? []);
+    const run = Float64Array.from(bridge?.run ?? []);
     const most = frames ?? Math.round(load * seconds);
     // A burst has all the time it needs; a trial that falls behind its schedule ends in time, with fewer frames offered.
     const limit = frames === undefined ? seconds : 2 * seconds + 1;
     sending = generator.start({ kind: 'send', size, rate: load, frames: most, seconds: limit, stream });
     const over = sending.ended;
     // A sink only ends by itself when it fails.
-    const { sent, ns } = await Promise.race([over, receiving.ended.then(() => over)]);
+    const { sent, ns } = (await Promise.race([over, receiving.ended.then(() => over)])).report;
     await settled(receiving, sent?.frames ?? 0);
-    const after = bridge?.control.run;
+    const after = bridge?.run;
     const coresEnd = readCores();
     receiving.stop();
-    const { received } = await receiving.ended;
+    const { received } = (await receiving.ended).report;
     if (sent === undefined || received === undefined) throw new Error('a generator or sink without counts');
     const forwarded = received.tagged - received.duplicates;
     const length = ns / 1e9;

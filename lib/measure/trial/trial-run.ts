@@ -1,19 +1,19 @@
-/** One trial on two simulated ports, in the thread that calls. */
+/** One trial on two simulated ports. */
 import { Bridge, nicSide } from '../../forward/bridge.js';
-import { BUSY_NS, SAMPLED_NS } from '../../threads/control.js';
+import { BUSY_NS, Control, SAMPLED_NS } from '../../threads/control.js';
 import { notForwarded } from '../../forward/counters.js';
-import { UsageError } from '../../text/errors.js';
-import { spin } from '../../forward/loop.js';
+import { PortError, UsageError } from '../../text/errors.js';
+import { turning } from '../../forward/loop.js';
+import { spin, type Turning } from '../../threads/loop.js';
 import { now } from '../../shim/native.js';
 import { ThreadUsage } from '../../shim/thread-usage.js';
 import { openPorts } from '../../ports/open.js';
-import { pin } from '../../threads/serve.js';
+import { closeAll, orClose, pin, type Served } from '../../threads/serve.js';
 import type { DepartureTimes } from '../../ports/sim/sim-latency.js';
 import { SimPort, type SimStats } from '../../ports/sim/sim-port.js';
-import { PollWait } from '../../forward/wait.js';
 import { coreShares, readCores } from './cpu.js';
 import { Histogram } from '../../stats/histogram.js';
-import type { DirectionResult, TrialJob, TrialResult } from './trial.js';
+import type { DirectionResult, TrialJob, TrialResult } from './trial-job.js';
 
 /** ns that frames in the rings are given to leave once nothing arrives any more. */
 const DRAIN_NS = 1e9;
@@ -27,32 +27,47 @@ interface Snapshot {
   refused: readonly [number, number];
 }
 
-/** @throws UsageError when the ports cannot be measured, PortError when one fails */
-export function runJob(job: TrialJob): TrialResult {
+/** Opens the ports of a trial. @throws UsageError when they cannot be measured, PortError when one fails */
+export function openTrial(job: TrialJob): Served<undefined, undefined, undefined, TrialResult> {
   if (!job.virtual) pin(job.cpu);
   const ports = openPorts(job.names);
-  try {
+  const close = (): void => {
+    closeAll(ports);
+  };
+  return orClose(ports, () => {
     const [a, b] = ports;
     if (!(a instanceof SimPort && b instanceof SimPort))
       throw new UsageError(`${job.names.join(', ')}: a trial needs simulated ports (sim:NAME@…) on both sides`);
-    return new Trial(a, b, job).run();
+    return { opened: undefined, close, run: (_, control) => ({ ended: new Trial(a, b, job, control).run() }) };
+  });
+}
+
+/** Runs a trial in the thread that calls. @throws as openTrial() */
+export function runTrialHere(job: TrialJob): TrialResult {
+  const { run, close } = openTrial(job);
+  const nothing = (): void => undefined;
+  try {
+    return run(undefined, new Control(), { running: nothing, say: nothing, report: nothing }).ended;
   } finally {
-    for (const port of ports) port.close();
+    close();
   }
 }
 
 class Trial {
   readonly #bridge: Bridge;
-  readonly #wait: PollWait | undefined;
+  readonly #turning: Turning;
   readonly #latency: DepartureTimes[] = [];
 
   constructor(
     readonly a: SimPort,
     readonly b: SimPort,
     readonly job: TrialJob,
+    readonly control: Control,
   ) {
     this.#bridge = new Bridge(nicSide(a), nicSide(b), { burst: job.burst, copy: job.copy, oneWay: job.oneWay });
-    this.#wait = job.wait === 'poll' ? new PollWait(this.#bridge) : undefined;
+    const work = turning(this.#bridge, job.wait);
+    // On the virtual clock nothing depends on how fast the machine is, nor may where a trial ends.
+    this.#turning = job.virtual ? { ...work, turns: 1, idle: () => false } : work;
     if (job.latencyEvery > 0) {
       this.#latency.push(b.watchLatency(a, job.latencyEvery));
       if (!job.oneWay) this.#latency.push(a.watchLatency(b, job.latencyEvery));
@@ -61,7 +76,7 @@ class Trial {
 
   run(): TrialResult {
     // The compiler needs a while to see what is hot; frames missed meanwhile are not the trial's.
-    this.#turnFor(this.job.warmupSeconds * 1e9, new Float64Array(16));
+    this.#turnFor(this.job.warmupSeconds * 1e9);
     this.#quiet();
     const before = this.#snapshot();
     for (const latency of this.#latency) latency.reset();
@@ -117,17 +132,23 @@ class Trial {
     return this.job.virtual ? this.a.linkTime : now();
   }
 
-  #turnFor(ns: number, run: Float64Array): void {
+  /** Turns until `over`. @throws PortError when the trial is to be ended early */
+  #turnUntil(over: () => boolean, run: Float64Array = new Float64Array(16)): void {
+    const look = (): true | undefined => (over() || this.control.stopping ? true : undefined);
+    spin(this.#turning, run, look);
+    if (this.control.stopping) throw new PortError('the trial was ended early', this.job.names.join(' and '));
+  }
+
+  #turnFor(ns: number, run?: Float64Array): void {
     const end = this.#now() + ns;
-    spin(this.#bridge, run, this.#wait, () => (this.#now() >= end ? true : undefined));
+    this.#turnUntil(() => this.#now() >= end, run);
   }
 
   /** Until the frames of the burst have all arrived at the ports, but no longer than a link can be held up. */
   #turnUntilSent(run: Float64Array): void {
     const sources = this.job.oneWay ? [this.a] : [this.a, this.b];
     const deadline = this.#now() + this.job.seconds * 1e9 + BURST_GRACE_NS;
-    const over = (): boolean => sources.every((port) => port.ended()) || this.#now() > deadline;
-    spin(this.#bridge, run, this.#wait, () => (over() ? true : undefined));
+    this.#turnUntil(() => sources.every((port) => port.ended()) || this.#now() > deadline, run);
   }
 
   #latencyResult(): Pick<TrialResult, 'latency'> {
@@ -148,7 +169,7 @@ class Trial {
       !this.b.hiding() &&
       [...this.a.rx, ...this.b.rx].every((ring) => ring.space === 0) &&
       this.a.txPending() + this.b.txPending() === 0;
-    spin(this.#bridge, new Float64Array(16), undefined, () => (empty() || this.#now() > deadline ? true : undefined));
+    this.#turnUntil(() => empty() || this.#now() > deadline);
     this.b.settle(this.a);
     this.a.settle(this.b);
   }

@@ -12,7 +12,7 @@ import {
 import { PortError } from '../../text/errors.js';
 import { native, now } from '../../shim/native.js';
 import type { NetmapOpened, NetmapRequest } from '../../shim/native-netmap.js';
-import type { Port, PortOptions, Prepare } from '../port.js';
+import type { Netdev, Port, PortOptions, Prepare } from '../port.js';
 import { parsePortSpec } from '../../names/portspec.js';
 import { Region } from '../../rings/region.js';
 import { Ring } from '../../rings/ring.js';
@@ -156,6 +156,7 @@ class NetmapPort implements Port {
   readonly fds: readonly number[];
   readonly napNs = 0;
   readonly hasLink: boolean;
+  readonly netdev: Netdev | undefined;
   readonly #handle: number;
   readonly #ifname: string;
   readonly #isPipe: boolean;
@@ -189,6 +190,7 @@ class NetmapPort implements Port {
       const nic = !spec.vale && spec.pipe === undefined;
       const monitor = spec.monitorTx || spec.monitorRx;
       this.hasLink = nic && !hostOnly;
+      this.netdev = this.hasLink ? { ifname: spec.name, netns: '' } : undefined;
       this.notes = nic ? notes(spec.name) : [];
       // After registering, because i40e leaves promiscuous mode when it enters netmap's.
       if (nic && !hostOnly && !monitor && options.promisc !== false) this.#promisc = promiscuous(spec);

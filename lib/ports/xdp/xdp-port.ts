@@ -4,7 +4,7 @@ import { PortError } from '../../text/errors.js';
 import { Kring } from '../../rings/kring.js';
 import type { Memory, RingPlan } from '../../rings/memory.js';
 import { native } from '../../shim/native.js';
-import type { Port, PortOptions, Prepared } from '../port.js';
+import type { Netdev, Port, PortOptions, Prepared } from '../port.js';
 import type { XdpSpec } from '../../names/portspec.js';
 import type { Region } from '../../rings/region.js';
 import type { Ring } from '../../rings/ring.js';
@@ -132,10 +132,9 @@ export class XdpPort implements Port {
   readonly notes: readonly string[];
   readonly napNs = 0;
   readonly hasLink = true;
+  readonly netdev: Netdev;
   readonly queues: XdpQueue[] = [];
   readonly #sockets: XdpSocket[] = [];
-  readonly #ifname: string;
-  readonly #netns: string;
   readonly #first: number;
   #gate: XdpGate | undefined;
   #carrier: Carrier | undefined;
@@ -150,8 +149,7 @@ export class XdpPort implements Port {
     readonly memory: Memory,
   ) {
     this.name = plan.spec.text;
-    this.#ifname = plan.spec.ifname;
-    this.#netns = plan.netns;
+    this.netdev = { ifname: plan.spec.ifname, netns: plan.netns };
     [this.#first] = plan.queues;
     this.region = memory.region;
     const { tx, rx, extra } = memory.carve(plan.rings);
@@ -220,7 +218,7 @@ export class XdpPort implements Port {
 
   #gone(): PortError {
     return new PortError(
-      `${this.name}: the interface ${this.#ifname} is gone: it was deleted, renamed, or moved to another network namespace`,
+      `${this.name}: the interface ${this.netdev.ifname} is gone: it was deleted, renamed, or moved to another network namespace`,
       this.name,
       { code: 'ENODEV' },
     );
@@ -232,7 +230,7 @@ export class XdpPort implements Port {
 
   /** @throws PortError when the interface is gone */
   linkUp(): boolean {
-    return this.#ask(() => native.netdevLink(this.#ifname, this.#netns));
+    return this.#ask(() => native.netdevLink(this.netdev.ifname, this.netdev.netns));
   }
 
   /** @throws PortError when the interface is gone */
