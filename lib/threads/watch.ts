@@ -30,6 +30,7 @@ export class ThreadWatch {
     this.#netdevs = ports.flatMap(({ name, netdev }) =>
       netdev === undefined ? [] : [{ name, up: () => native.netdevLink(netdev.ifname, netdev.netns) }],
     );
+    this.#lookAtLinks(this.#turned);
     this.#timer = setInterval(() => {
       this.#look();
     }, LOOK_MS).unref();
