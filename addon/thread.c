@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -12,8 +13,6 @@
 
 #include <sys/cpuset.h> // after param.h: cpuset(2)
 #endif
-
-#define POLL_MAX 256
 
 // readClock(): CLOCK_MONOTONIC in nanoseconds into the exported `clock` (an ArrayBuffer of one double). Storing
 // instead of returning allocates nothing, and the address comes with the function: looking a typed array up on
@@ -102,8 +101,11 @@ static napi_value thread_usage(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-// poll(list, count, timeoutMs) → descriptors ready. list holds count triples (fd, events, revents); revents is
-// written. Fractions of a millisecond count.
+_Static_assert(sizeof(struct pollfd) == 8 && offsetof(struct pollfd, events) == 4 && offsetof(struct pollfd, revents) == 6,
+               "two words for each descriptor");
+
+// poll(list, count, timeoutMs) → descriptors ready. list holds count times struct pollfd in two words: fd, and events |
+// revents << 16. Fractions of a millisecond count.
 static napi_value poll_fds(napi_env env, napi_callback_info info) {
   napi_value argv[3];
   int32_t *list, count;
@@ -114,19 +116,15 @@ static napi_value poll_fds(napi_env env, napi_callback_info info) {
     return NULL;
   if (napi_get_value_double(env, argv[2], &timeout) != napi_ok)
     return throw_argument(env, "timeoutMs: expected a number");
-  if (count < 0 || count > POLL_MAX || (size_t)count * 3 > words)
-    return throw_argument(env, "count: longer than the list");
-  struct pollfd fds[POLL_MAX];
-  for (int32_t i = 0; i < count; i++) fds[i] = (struct pollfd){.fd = list[3 * i], .events = (short)list[3 * i + 1]};
+  if (count < 0 || (size_t)count * 2 > words) return throw_argument(env, "count: longer than the list");
   struct timespec ts, *limit = NULL;
   if (timeout >= 0 && timeout < 1e12) {
     const int64_t ns = (int64_t)(timeout * 1e6);
     ts = (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
     limit = &ts;
   }
-  int ready = ppoll(fds, (nfds_t)count, limit, NULL);
+  int ready = ppoll((struct pollfd *)(void *)list, (nfds_t)count, limit, NULL);
   if (ready < 0 && errno != EINTR) return throw_errno(env, errno, "ppoll", "wait");
-  for (int32_t i = 0; i < count; i++) list[3 * i + 2] = ready < 0 ? 0 : fds[i].revents;
   return make_i32(env, ready < 0 ? 0 : ready);
 }
 

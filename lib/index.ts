@@ -9,7 +9,8 @@ export { chooseDriver, type Choice } from './ports/choose.js';
 export { Bridge, hostSide, nicSide, type BridgeOptions, type Side } from './forward/bridge.js';
 export * as counters from './forward/counters.js';
 export { PortError, RunError, UsageError } from './text/errors.js';
-export { forwarder, isZeroCopy, whyCopy, type Forward } from './forward/forward.js';
+export { Lane, whyCopy, type LaneOptions } from './forward/lane.js';
+export { BURST_SPENT, EMPTY, type Move } from './forward/lane-words.js';
 export type { EndReason } from './threads/loop.js';
 export { openPort, openPorts } from './ports/open.js';
 export type { Port, PortOptions } from './ports/port.js';
@@ -23,7 +24,7 @@ export type { Counter, OnFrame, Program, ProgramFactory, Setup, Verdict } from '
 export { readyProgram } from './programs/ready.js';
 export { Region } from './rings/region.js';
 export { Ring } from './rings/ring.js';
-export { mapRings, type RingPair } from './forward/ring-map.js';
+export { mapRings, type RingPair } from './forward/lane-group.js';
 export { startBridge, type RunningBridge, type StartOptions } from './forward/start.js';
 export * as units from './text/units.js';
 export type { DirectionInfo, Ended, Opened } from './forward/bridge-job.js';

@@ -16,15 +16,15 @@ import type { Port } from '../ports/port.js';
 import { portInfo } from '../ports/port-info.js';
 import { closeAll, orClose, pin, serve, statsLeft, waitForLinks, type Served } from '../threads/serve.js';
 
-function flows({ a, b, pairs }: Bridge, ports: readonly Port[]): DirectionInfo[] {
+function flows({ a, b, lanes }: Bridge, ports: readonly Port[]): DirectionInfo[] {
   const sides = [ports.indexOf(a.port), ports.indexOf(b.port)];
   return ([0, 1] as const)
-    .filter((index) => pairs[index].length > 0)
+    .filter((index) => lanes[index].length > 0)
     .map((index) => ({
       index,
       from: sides[index],
       to: sides[1 - index],
-      rings: pairs[index].map(({ rx, tx }): [number, number] => [rx.id, tx.id]),
+      rings: lanes[index].map(({ rx, tx }): [number, number] => [rx.id, tx.id]),
     }));
 }
 

@@ -1,9 +1,9 @@
 import type { Amount } from '../rings/amount.js';
-import { BYTES, COUNTERS, FRAMES, REFUSED, SLOTS, TX_FULL, UNSENT } from './counters.js';
-import { forwarder, whyCopy, type Forward } from './forward.js';
+import { BYTES, COUNTERS, FRAMES, REFUSED, SLOTS, UNSENT } from './counters.js';
+import { LaneGroup, mapRings } from './lane-group.js';
+import { Lane } from './lane.js';
 import type { Port } from '../ports/port.js';
 import type { Ring } from '../rings/ring.js';
-import { mapRings, type RingPair } from './ring-map.js';
 import { refusedBy, unsentBy } from './unsent.js';
 
 /** One side of a bridge: the port whose syncs move the rings, and the rings that take part. */
@@ -24,7 +24,7 @@ export function hostSide(port: Port): Side {
 }
 
 export interface BridgeOptions {
-  /** Slots moved per pair of rings and turn. Default 1024. */
+  /** Slots moved into each tx ring a turn. Default 1024. */
   burst?: number;
   /** Copy although buffers could be exchanged. Default false. */
   copy?: boolean;
@@ -44,18 +44,18 @@ export const DEFAULT_BURST = 1024;
  * calls it decides how to wait. Partial batches leave in the turn in which they came.
  */
 export class Bridge {
-  readonly counters: readonly [Float64Array, Float64Array];
-  /** The ring pairs, a→b then b→a. */
-  readonly pairs: readonly [readonly RingPair[], readonly RingPair[]];
-  /** Why frames are copied; undefined: every pair of rings exchanges buffers. */
+  readonly #counters: readonly [Float64Array, Float64Array];
+  /** The lanes, a→b then b→a. */
+  readonly lanes: readonly [readonly Lane[], readonly Lane[]];
+  /** Why frames are copied; undefined: every lane exchanges buffers. */
   readonly whyCopy: string | undefined;
   readonly #burst: number;
   readonly #limit: number;
-  readonly #forward: readonly Forward[];
+  /** The lanes by the tx ring they share. */
+  readonly #groups: readonly LaneGroup[];
   readonly #ports: readonly Port[];
   /** Those that can be flushed. */
   #able: readonly Port[];
-  readonly #rx: readonly Ring[];
   /** What has been counted of each direction's refused frames: those a port has refused before are not this bridge's. */
   readonly #refused: readonly [Amount, Amount];
 
@@ -64,19 +64,19 @@ export class Bridge {
     readonly b: Side,
     options: BridgeOptions = {},
   ) {
-    this.counters = options.counters ?? [new Float64Array(COUNTERS), new Float64Array(COUNTERS)];
+    const shared = options.counters ?? [new Float64Array(COUNTERS), new Float64Array(COUNTERS)];
+    const { copy = false } = options;
+    this.#counters = shared;
     this.#burst = options.burst ?? DEFAULT_BURST;
     this.#limit = options.frames ?? 0;
-    this.pairs = [mapRings(a.rx, b.tx), options.oneWay === true ? [] : mapRings(b.rx, a.tx)];
-    const why = ({ rx, tx }: RingPair): string | undefined => (options.copy === true ? 'asked for' : whyCopy(rx, tx));
-    this.whyCopy = this.pairs
-      .flat()
-      .map(why)
-      .find((reason) => reason !== undefined);
-    this.#forward = this.pairs.flatMap((pairs, direction) =>
-      pairs.map((pair) => forwarder(pair.rx, pair.tx, this.counters[direction], why(pair) === undefined)),
+    const lanes = (from: Side, to: Side, counters: Float64Array): Lane[] =>
+      mapRings(from.rx, to.tx).map(({ rx, tx }) => new Lane(rx, tx, { copy, counters }));
+    this.lanes = [lanes(a, b, shared[0]), options.oneWay === true ? [] : lanes(b, a, shared[1])];
+    const all = this.lanes.flat();
+    this.whyCopy = all.find((lane) => lane.whyCopy !== undefined)?.whyCopy;
+    this.#groups = [...new Set(all.map(({ tx }) => tx))].map(
+      (tx) => new LaneGroup(all.filter((lane) => lane.tx === tx)),
     );
-    this.#rx = this.pairs.flat().map(({ rx }) => rx);
     this.#ports = a.port === b.port ? [a.port] : [a.port, b.port];
     this.#able = this.#ports;
     this.#refused = [refusedBy(b), refusedBy(a)];
@@ -88,25 +88,31 @@ export class Bridge {
    */
   turn(): number {
     const ports = this.#ports;
-    const forward = this.#forward;
+    const groups = this.#groups;
     let burst = this.#burst;
     for (let i = 0; i < ports.length; i++) ports[i].rxsync();
     let moved = 0;
-    for (let i = 0; i < forward.length; i++) {
+    for (let i = 0; i < groups.length; i++) {
       if (this.#limit > 0) {
         // A frame takes at least one slot, so a burst of what is left cannot go beyond the limit.
         burst = Math.min(this.#burst, this.#limit - this.#frames);
         if (burst <= 0) break;
       }
-      moved += forward[i](burst);
+      moved += groups[i].move(burst);
     }
     for (let i = 0; i < ports.length; i++) ports[i].txsync();
     return moved;
   }
 
-  /** Whether every pair of rings exchanges buffers. */
-  get zeroCopy(): boolean {
-    return this.whyCopy === undefined;
+  /** Counters a→b and b→a, with all that has moved until now. */
+  get counters(): readonly [Float64Array, Float64Array] {
+    this.settle();
+    return this.#counters;
+  }
+
+  /** Adds what the lanes have moved to the counters, which another thread may read. */
+  settle(): void {
+    for (const lanes of this.lanes) for (const lane of lanes) lane.settle();
   }
 
   /** Frames put into tx rings, whatever became of them there. */
@@ -120,17 +126,12 @@ export class Bridge {
     return this.#limit > 0 && this.#frames >= this.#limit;
   }
 
-  /** Whether a frame waits in an rx ring because the tx ring it goes to is full. */
-  blocked(direction: 0 | 1): boolean {
-    return this.pairs[direction].some(({ rx, tx }) => rx.space > 0 && tx.space === 0);
-  }
-
   /** Whether every port that frames come from has ended, and every frame has left. */
   finished(): boolean {
     return (
-      (this.pairs[0].length === 0 || this.a.port.ended()) &&
-      (this.pairs[1].length === 0 || this.b.port.ended()) &&
-      this.#rx.every((ring) => ring.space === 0) &&
+      (this.lanes[0].length === 0 || this.a.port.ended()) &&
+      (this.lanes[1].length === 0 || this.b.port.ended()) &&
+      this.lanes.flat().every(({ rx }) => rx.space === 0) &&
       this.#ports.every((port) => port.txPending() === 0)
     );
   }
@@ -157,7 +158,7 @@ export class Bridge {
   /** Moves the frames that the ports have refused since the last call from the forwarded to those not forwarded. */
   countRefused(): void {
     for (const direction of [0, 1] as const) {
-      if (this.pairs[direction].length === 0) continue;
+      if (this.lanes[direction].length === 0) continue;
       const seen = this.#refused[direction];
       const { frames, bytes } = refusedBy(direction === 0 ? this.b : this.a);
       takeBack(this.counters[direction], REFUSED, { frames: frames - seen.frames, bytes: bytes - seen.bytes });
@@ -174,14 +175,9 @@ export class Bridge {
     this.countRefused();
     for (const direction of [0, 1] as const) {
       const counters = this.counters[direction];
-      if (this.pairs[direction].length === 0) continue;
+      if (this.lanes[direction].length === 0) continue;
       takeBack(counters, UNSENT, unsentBy(direction === 0 ? this.b : this.a, counters[SLOTS]));
     }
-  }
-
-  /** Times a direction found its tx ring full. */
-  full(direction: 0 | 1): number {
-    return this.counters[direction][TX_FULL];
   }
 }
 

@@ -1,113 +1,228 @@
+/** A lane between two memories: the bytes of frames are copied. */
+import * as abi from '../rings/abi.js';
 import { MOREFRAG, SLOT_PTR } from '../rings/abi.js';
-import { BAD_BUFFER, BAD_RING, BATCHES, BYTES, FRAMES, SLOTS, TX_FULL, ZERO_SLOTS } from './counters.js';
-import type { Forward } from './forward.js';
-import { dropFrame, frameSlots } from './frame.js';
-import { native } from '../shim/native.js';
 import type { Ring } from '../rings/ring.js';
+import { specialize } from '../rings/specialize.js';
+import { native } from '../shim/native.js';
+import * as counted from './counters.js';
+import type { HeadFrame } from './frame.js';
+import * as laneWords from './lane-words.js';
+import type { LaneParts, Move } from './lane-words.js';
+import { oddFrames, type OddFrames } from './odd-frames.js';
+
+/** Bytes up to which a frame is copied in words, here; longer ones by one call of the shim for the whole batch. */
+const SHORT = 128;
 
 /**
- * Forwards between two regions: the slots are read and written here, and the bytes of a whole batch are copied by one
- * call of the shim. A slot longer than the other side's buffers becomes several slots.
- *
+ * The move() of two rings in different memories, or where copying was asked for. A frame longer than the tx ring's
+ * buffers becomes several slots.
  * @throws RangeError when a region is larger than 4 GiB: the shim's list has 32-bit byte offsets
  */
-export function copier(rx: Ring, tx: Ring, counters: Float64Array): Forward {
+export function copyMove({ rx, tx, counters, words, settle }: LaneParts): Move {
   for (const { region } of [rx, tx])
     if (region.u8.length > 2 ** 32)
       throw new RangeError(`region ${region.id} has ${region.u8.length} bytes; frames are copied within 4 GiB only`);
   // Triples for the shim. Each takes a tx slot, so a turn of the tx ring is the most a batch can need.
   const list = new Int32Array(3 * tx.numSlots);
+  const copyFrames = native.copyFrames.bind(native);
+  const odd = oddFrames(rx, tx, counters, words, piecesOf(tx.bufSize), (frame, from, to, t) => {
+    const pieces = listPieces(frame, from, to, t, list);
+    if (pieces > 0) copyFrames(to.i32, from.i32, list, pieces);
+    return pieces > 0;
+  });
+  return specialize(makeCopy, 'copy')(
+    abi,
+    counted,
+    laneWords,
+    rx,
+    tx,
+    counters,
+    words,
+    odd,
+    settle,
+    list,
+    copyFrames,
+    SHORT,
+  );
+}
 
-  return function forwardCopy(burst: number): number {
-    if (!rx.intact || !tx.intact) {
-      counters[BAD_RING]++;
-      return 0;
-    }
-    let taken = 0; // rx slots, dropped ones included
-    let copies = 0;
-    let frames = 0;
-    let bytes = 0;
-    let zero = 0;
-    let t = tx.head;
-    let room = tx.space;
-    const ready = rx.space;
-    while (taken < ready && (taken < burst || taken === 0)) {
-      const slots = frameSlots(rx);
-      if (slots === 0 || (taken > 0 && taken + slots > burst)) break;
-      let needed = 0;
-      for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) needed += Math.ceil(rx.len(i) / tx.bufSize);
-      if (dropFrame(rx, slots, needed, tx.numSlots - 1, counters) > 0) {
-        taken += slots;
-        continue;
-      }
-      if (needed > room) {
-        counters[TX_FULL]++;
+/** The hot loop. Compiled once a lane (see specialize.ts), so everything it needs comes as a parameter. */
+function makeCopy(
+  { FIRST_BUFFER, LEN_MASK, MOREFRAG, RING_CUR, RING_HEAD, RING_TAIL }: typeof abi,
+  { BAD_RING, TX_FULL }: typeof counted,
+  { BURST_SPENT, EMPTY, TALLY_BATCHES, TALLY_BYTES, TALLY_FRAMES, WHY_STOPPED }: typeof laneWords,
+  rx: Ring,
+  tx: Ring,
+  counters: Float64Array,
+  words: Int32Array,
+  odd: OddFrames,
+  settle: () => void,
+  list: Int32Array,
+  copyFrames: typeof native.copyFrames,
+  short: number,
+): Move {
+  const rxWords = rx.i32;
+  const txWords = tx.i32;
+  const rxSlot0 = rx.slot0;
+  const txSlot0 = tx.slot0;
+  const rxSlots = rx.numSlots;
+  const txSlots = tx.numSlots;
+  const rxHead = rx.base + RING_HEAD;
+  const txHead = tx.base + RING_HEAD;
+  const rxCur = rx.base + RING_CUR;
+  const txCur = tx.base + RING_CUR;
+  const rxTail = rx.base + RING_TAIL;
+  const txTail = tx.base + RING_TAIL;
+  const rxBuffers = rx.bufLimit - FIRST_BUFFER;
+  const txBuffers = tx.bufLimit - FIRST_BUFFER;
+  // Bytes from a region's start, 32 bits wide: their sums wrap and are right below 4 GiB.
+  const rxBase = rx.bufBase | 0;
+  const txBase = tx.bufBase | 0;
+  const rxSize = rx.bufSize;
+  const txSize = tx.bufSize;
+  const shorter = Math.min(rxSize, txSize);
+  const rxOffset = rx.offsetMask;
+  const txOffset = tx.offsetMask;
+  const lenAndMore = LEN_MASK | MOREFRAG;
+
+  return function move(burst: number): number {
+    const rm = rxWords;
+    const tm = txWords;
+    const own = words;
+    const framesBefore = own[TALLY_FRAMES] | 0;
+    let taken = 0;
+    let why = EMPTY;
+    for (;;) {
+      let r = rm[rxHead] | 0;
+      let t = tm[txHead] | 0;
+      const rEnd = rm[rxTail] | 0;
+      const tEnd = tm[txTail] | 0;
+      // One test for all: the sign bit is set when a head or tail is negative or beyond its last slot.
+      const outside =
+        r | rEnd | (rxSlots - 1 - r) | (rxSlots - 1 - rEnd) | t | tEnd | (txSlots - 1 - t) | (txSlots - 1 - tEnd);
+      if (outside < 0) {
+        counters[BAD_RING]++;
         break;
       }
-      taken += slots;
-      if (!buffersValid(tx, t, needed)) {
-        counters[BAD_BUFFER]++;
-        rx.advance(slots);
-        continue;
+      let ready = (rEnd - r) | 0;
+      if (ready < 0) ready = (ready + rxSlots) | 0;
+      if (ready === 0) break;
+      let room = (tEnd - t) | 0;
+      if (room < 0) room = (room + txSlots) | 0;
+      let n = (burst - taken) | 0;
+      why = BURST_SPENT;
+      if (room < n) {
+        n = room;
+        why = 1;
       }
-      const copiesBefore = copies;
-      const tBefore = t;
-      let carried = 0;
-      let empty = 0;
-      let torn = false;
-      for (let k = 0, i = rx.head; k < slots && !torn; k++, i = rx.after(i)) {
-        const len = rx.len(i);
-        if (len === 0) empty++;
-        for (let done = 0; done < len; done += tx.bufSize) {
-          const piece = Math.min(len - done, tx.bufSize);
-          tx.i32[tx.slotWord(t) + SLOT_PTR] = 0;
-          const to = tx.dataStart(t);
-          const from = rx.dataStart(i) + done;
-          // Checked before, but a pipe's peer may have written to the slots since: what goes to the shim must be right.
-          torn = needed === 0 || !inside(tx, to, piece) || !inside(rx, from, piece);
-          if (torn) break;
-          tx.setLenFlags(t, piece, --needed > 0 ? MOREFRAG : 0);
-          list[3 * copies] = to;
-          list[3 * copies + 1] = from;
-          list[3 * copies + 2] = piece;
-          copies++;
-          t = tx.after(t);
-          carried += piece;
+      if (ready <= n) {
+        n = ready;
+        why = EMPTY;
+      }
+      let bytes = 0;
+      let copies = 0;
+      let moved = 0;
+      for (; moved < n; moved = (moved + 1) | 0) {
+        const rw = (rxSlot0 + (r << 2)) | 0;
+        const tw = (txSlot0 + (t << 2)) | 0;
+        const idx = rm[rw] | 0;
+        const len = rm[(rw + 1) | 0] & lenAndMore;
+        const to = tm[tw] | 0;
+        let offset = 0;
+        let most = shorter;
+        if (rxOffset !== 0) {
+          offset = rm[(rw + 2) | 0] & rxOffset;
+          if (offset < 0) break; // netmap's widest mask keeps the sign bit
+          if (rxSize - offset < most) most = (rxSize - offset) | 0;
         }
+        // Unsigned comparisons, as in exchange.ts: no such buffer; no data, too much, or a frame of several slots.
+        if (
+          ((idx - FIRST_BUFFER) | 0) >>> 0 >= rxBuffers ||
+          ((to - FIRST_BUFFER) | 0) >>> 0 >= txBuffers ||
+          ((len - 1) | 0) >>> 0 >= (most > 0 ? most : 0)
+        )
+          break;
+        const from = (((rxBase + Math.imul(idx, rxSize)) | 0) + offset) | 0;
+        const dest = (txBase + Math.imul(to, txSize)) | 0;
+        if (len <= short && ((from | dest) & 3) === 0) {
+          let f = from >>> 2;
+          let d = dest >>> 2;
+          const end = (f + (len >> 2)) | 0;
+          while (f < end) {
+            tm[d] = rm[f] | 0;
+            f = (f + 1) | 0;
+            d = (d + 1) | 0;
+          }
+          if ((len & 3) !== 0) {
+            const beyond = -1 << ((len & 3) << 3);
+            tm[d] = (tm[d] & beyond) | (rm[f] & ~beyond);
+          }
+        } else {
+          list[copies] = dest;
+          list[(copies + 1) | 0] = from;
+          list[(copies + 2) | 0] = len;
+          copies = (copies + 3) | 0;
+        }
+        tm[(tw + 1) | 0] = len;
+        if (txOffset !== 0) tm[(tw + 2) | 0] = 0;
+        bytes = (bytes + len) | 0;
+        r = (r + 1) | 0;
+        if (r === rxSlots) r = 0;
+        t = (t + 1) | 0;
+        if (t === txSlots) t = 0;
       }
-      rx.advance(slots);
-      if (torn || needed > 0) {
-        copies = copiesBefore;
-        t = tBefore;
-        counters[BAD_BUFFER]++;
-        continue;
+      if (moved > 0) {
+        // Before the slots change hands: a pipe's peer may read heads at any time.
+        if (copies > 0) copyFrames(tm, rm, list, (copies / 3) | 0);
+        rm[rxHead] = r;
+        rm[rxCur] = r;
+        tm[txHead] = t;
+        tm[txCur] = t;
+        own[TALLY_FRAMES] = own[TALLY_FRAMES] + moved;
+        own[TALLY_BYTES] = own[TALLY_BYTES] + bytes;
+        taken = (taken + moved) | 0;
       }
-      room -= copies - copiesBefore;
-      bytes += carried;
-      zero += empty;
-      frames++;
+      if (moved === n) break;
+      // A frame that is not plain: the readable way, then on.
+      const slots = odd((burst - taken) | 0, taken === 0) | 0;
+      why = own[WHY_STOPPED];
+      if (slots === 0) break;
+      taken = (taken + slots) | 0;
+      if (taken >= burst) break;
     }
-    if (copies > 0) {
-      // Before the rx slots are given back: head is published to the port only by its next sync.
-      native.copyFrames(tx.i32, rx.i32, list, copies);
-      tx.moveTo(t);
-      counters[FRAMES] += frames;
-      counters[BYTES] += bytes;
-      counters[SLOTS] += copies;
-      counters[ZERO_SLOTS] += zero;
-      counters[BATCHES]++;
-    }
+    own[WHY_STOPPED] = why;
+    if (why > 0) counters[TX_FULL]++;
+    if (own[TALLY_FRAMES] !== framesBefore) own[TALLY_BATCHES]++;
+    if (own[TALLY_BYTES] < 0) settle();
     return taken;
   };
 }
 
-/** Whether `bytes` bytes from `start` on lie among the buffers of the region. */
-function inside(ring: Ring, start: number, bytes: number): boolean {
-  return start >= ring.bufBase && start + bytes <= ring.u8.length;
+/** Tx slots of `bufSize` bytes that a frame needs: each of its pieces starts one. */
+function piecesOf(bufSize: number): (frame: HeadFrame) => number {
+  return ({ carrying, len }) => {
+    let pieces = 0;
+    for (let k = 0; k < carrying && k < len.length; k++) pieces += Math.ceil(len[k] / bufSize);
+    return Math.max(pieces, carrying);
+  };
 }
 
-/** Whether the `n` slots from slot `i` name buffers of the region. */
-function buffersValid(ring: Ring, i: number, n: number): boolean {
-  for (let k = 0; k < n; k++, i = ring.after(i)) if (!ring.bufferValid(i)) return false;
-  return true;
+/** Lists the copies that put a frame into the tx ring from slot `t` on. Returns how many; 0: a buffer there is none. */
+function listPieces(frame: HeadFrame, rx: Ring, tx: Ring, t: number, list: Int32Array): number {
+  let pieces = 0;
+  for (let k = 0; k < frame.carrying; k++) {
+    const from = rx.bufBase + frame.buffer[k] * rx.bufSize + ((frame.ptr[k] & rx.offsetMask) >>> 0);
+    for (let done = 0; done < frame.len[k]; done += tx.bufSize, t = tx.after(t)) {
+      if (!tx.bufferValid(t)) return 0;
+      const piece = Math.min(frame.len[k] - done, tx.bufSize);
+      const last = k + 1 === frame.carrying && done + piece === frame.len[k];
+      tx.i32[tx.slotWord(t) + SLOT_PTR] = 0;
+      tx.setLenFlags(t, piece, last ? 0 : MOREFRAG);
+      list[3 * pieces] = tx.dataStart(t);
+      list[3 * pieces + 1] = from + done;
+      list[3 * pieces + 2] = piece;
+      pieces++;
+    }
+  }
+  return pieces;
 }

@@ -1,59 +1,74 @@
-import { MAX_FRAME_SLOTS, MOREFRAG } from '../rings/abi.js';
-import { BAD_BUFFER, BAD_LENGTH, NO_TX_ROOM, TOO_MANY_SLOTS, ZERO_SLOTS } from './counters.js';
+import {
+  FIRST_BUFFER,
+  LEN_MASK,
+  MAX_FRAME_SLOTS,
+  MOREFRAG,
+  SLOT_BUF_IDX,
+  SLOT_LEN_FLAGS,
+  SLOT_PTR,
+} from '../rings/abi.js';
 import type { Ring } from '../rings/ring.js';
+import { BAD_BUFFER, BAD_LENGTH, NO_TX_ROOM, TOO_MANY_SLOTS } from './counters.js';
 
 /**
- * Slots the frame at the head of `rx` takes, zero-length slots among them; 0 when its end has not arrived.
- * A frame that can never end (the ring is full and no slot ends it) is taken up to the last slot, to be dropped.
+ * The frame at the head of an rx ring, read once: another party may write to the slots meanwhile (a pipe's peer), and
+ * what was judged must be what moves. Made once and reused.
  */
-export function frameSlots(rx: Ring): number {
-  const { space } = rx;
-  for (let k = 1, i = rx.head; k <= space; k++, i = rx.after(i)) if ((rx.slotFlags(i) & MOREFRAG) === 0) return k;
-  return space === rx.numSlots - 1 ? space : 0;
-}
+export class HeadFrame {
+  /** Slots it takes, zero-length ones among them. */
+  slots = 0;
+  /** Of these, the ones that carry data; the first 64 are described below. */
+  carrying = 0;
+  /** Bytes of data, without FCS. */
+  bytes = 0;
+  /** Why it cannot be forwarded, a position in the counters; 0: it can. */
+  reason = 0;
+  /** Slot number, buffer, bytes, and ptr's low word (netmap's data offset is in it) of each slot that carries data. */
+  readonly slot = new Int32Array(MAX_FRAME_SLOTS);
+  readonly buffer = new Int32Array(MAX_FRAME_SLOTS);
+  readonly len = new Int32Array(MAX_FRAME_SLOTS);
+  readonly ptr = new Int32Array(MAX_FRAME_SLOTS);
 
-/** Of the `slots` slots at the head of `rx`, those that carry data. */
-export function carryingSlots(rx: Ring, slots: number): number {
-  let carrying = 0;
-  for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) if (rx.len(i) > 0) carrying++;
-  return carrying;
-}
-
-/**
- * Drops the frame of `slots` slots at the head of `rx` where it cannot be forwarded, and counts why; a frame of only
- * zero-length slots carries nothing and is passed over. Returns the slots taken: 0 where the frame is good.
- *
- * @param needed tx slots it would take; 0: it carries nothing
- * @param most   slots the tx ring takes when it is empty
- */
-export function dropFrame(rx: Ring, slots: number, needed: number, most: number, counters: Float64Array): number {
-  let reason = 0;
-  let last = 0;
-  for (let k = 0, i = rx.head; k < slots; k++, i = rx.after(i)) {
-    last = i;
-    if (rx.len(i) > 0 && !rx.slotValid(i)) reason = rx.bufferValid(i) ? BAD_LENGTH : BAD_BUFFER;
+  /**
+   * Reads it. Returns the slots it takes: 0 when its end has not arrived. A frame that can never end, since the ring is
+   * full and no slot ends it, is taken whole and has a reason.
+   */
+  read(rx: Ring): number {
+    const { space } = rx;
+    this.slots = this.carrying = this.bytes = this.reason = 0;
+    for (let k = 1, i = rx.head; k <= space; k++, i = rx.after(i)) {
+      const lenFlags = rx.i32[rx.slotWord(i) + SLOT_LEN_FLAGS];
+      this.#take(rx, i, lenFlags & LEN_MASK);
+      if ((lenFlags & MOREFRAG) === 0) return (this.slots = k);
+    }
+    if (space < rx.numSlots - 1) return 0;
+    this.reason ||= TOO_MANY_SLOTS;
+    return (this.slots = space);
   }
-  const carrying = carryingSlots(rx, slots);
-  const endless = (rx.slotFlags(last) & MOREFRAG) !== 0;
-  if (reason === 0 && (endless || Math.max(carrying, needed) > MAX_FRAME_SLOTS)) reason = TOO_MANY_SLOTS;
-  if (reason === 0 && needed > most) reason = NO_TX_ROOM;
-  if (reason === 0 && carrying > 0) return 0;
-  if (reason !== 0) counters[reason]++;
-  counters[ZERO_SLOTS] += slots - carrying;
-  rx.advance(slots);
-  return slots;
-}
 
-/**
- * How many of the `slots` slots of whole frames from slot `start` of `rx` come before the first frame of more than
- * 64 slots; all where there is none.
- */
-export function slotsBeforeOverlong(rx: Ring, start: number, slots: number): number {
-  let first = 0;
-  for (let k = 0, i = start; k < slots; k++, i = rx.after(i)) {
-    if ((rx.slotFlags(i) & MOREFRAG) !== 0) continue;
-    if (k - first >= MAX_FRAME_SLOTS) return first;
-    first = k + 1;
+  #take(rx: Ring, i: number, len: number): void {
+    if (len === 0) return; // some drivers show such slots; they carry nothing
+    const word = rx.slotWord(i);
+    const buffer = rx.i32[word + SLOT_BUF_IDX];
+    const ptr = rx.i32[word + SLOT_PTR];
+    const offset = (ptr & rx.offsetMask) >>> 0; // netmap's widest mask keeps the sign bit
+    if (buffer < FIRST_BUFFER || buffer >= rx.bufLimit) this.reason = BAD_BUFFER;
+    else if (offset + len > rx.bufSize) this.reason = BAD_LENGTH;
+    const k = this.carrying++;
+    this.bytes += len;
+    if (k >= MAX_FRAME_SLOTS) {
+      this.reason ||= TOO_MANY_SLOTS;
+      return;
+    }
+    this.slot[k] = i;
+    this.buffer[k] = buffer;
+    this.len[k] = len;
+    this.ptr[k] = ptr;
   }
-  return slots;
+
+  /** Judges the frame by the tx slots it needs: more than a frame may have, or than the ring has at all (`most`). */
+  judge(needed: number, most: number): void {
+    if (needed > MAX_FRAME_SLOTS) this.reason ||= TOO_MANY_SLOTS;
+    if (needed > most) this.reason ||= NO_TX_ROOM;
+  }
 }

@@ -3,7 +3,7 @@ import { native } from '../shim/native.js';
 import type { Control } from '../threads/control.js';
 import { PASS_TURNS, runLoop, type LoopEnd, type Turning, type Work } from '../threads/loop.js';
 import type { Tell } from '../threads/serve.js';
-import { StallWatch } from './stall.js';
+import { StallWatch, txRingsOf } from './stall.js';
 import { PollWait, type WaitMode } from './wait.js';
 
 /** A bridge as something to turn. */
@@ -33,13 +33,14 @@ export function turning(bridge: Bridge, mode: WaitMode): Turning {
 
 /** A bridge as a thread's work, which is over when its sources are, or at its limit of frames. */
 function bridgeWork<Report>(bridge: Bridge, mode: WaitMode, stats: () => Report): Work<Report> {
-  const stalls = new StallWatch(bridge);
+  const stalls = new StallWatch(txRingsOf(bridge));
   let finished = false;
   return {
     ...turning(bridge, mode),
     ports: [...new Set([bridge.a.port, bridge.b.port])],
     over: () => (bridge.limitReached ? 'frames' : finished ? 'ended' : undefined),
     watch: (t, say) => {
+      bridge.settle();
       stalls.look(t, say);
       finished = bridge.finished();
     },

@@ -1,6 +1,7 @@
-import type { Bridge } from './bridge.js';
-import { native, POLLIN, POLLOUT } from '../shim/native.js';
 import type { Port } from '../ports/port.js';
+import { native, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT } from '../shim/native.js';
+import { PortError } from '../text/errors.js';
+import type { Lane } from './lane.js';
 
 /** How the loop waits when a turn moved nothing: spin on, or sleep in poll() until a port has work. */
 export const WAIT_MODES = ['busy', 'poll'] as const;
@@ -8,43 +9,85 @@ export type WaitMode = (typeof WAIT_MODES)[number];
 
 /** Longest sleep, ms: signals and the end of a source are noticed this late at the latest. */
 const LONGEST_MS = 100;
+/** Sleep, ms, where a frame needs several slots of a ring that has one: poll() would call that ring writable. */
+const MORE_ROOM_MS = 0.1;
+/** What poll() reports without being asked: nothing can be expected of the descriptor any more. */
+const BROKEN = new Map([
+  [POLLNVAL, 'its descriptor is not open (POLLNVAL)'],
+  [POLLERR, 'its rings were reset, or its interface is gone (POLLERR)'],
+  [POLLHUP, 'it was hung up (POLLHUP)'],
+]);
 
-/** Sleeps until one of the bridge's ports has something to do. */
+/** What a bridge waits for: its lanes, by direction, and the ports at both ends of them. */
+export interface Waiting {
+  readonly a: { readonly port: Port };
+  readonly b: { readonly port: Port };
+  readonly lanes: readonly [readonly Lane[], readonly Lane[]];
+}
+
+/** A port's descriptors: where their entries begin in the list, and what its lanes wait for. */
+interface Watched {
+  readonly port: Port;
+  readonly first: number;
+  readonly from: readonly Lane[];
+  readonly to: readonly Lane[];
+}
+
+/** Sleeps until a lane has something to do: each is asked why it stopped. */
 export class PollWait {
-  readonly #bridge: Bridge;
+  readonly #watched: readonly Watched[];
+  /** `struct pollfd` for each descriptor: fd; events | revents << 16. */
   readonly #list: Int32Array;
-  /** For each descriptor: its port is side 0 (a) or 1 (b). */
-  readonly #side: (0 | 1)[] = [];
   readonly #timeoutMs: number;
 
-  constructor(bridge: Bridge) {
-    this.#bridge = bridge;
-    const ports = new Set<Port>([bridge.a.port, bridge.b.port]);
+  constructor({ a, b, lanes: [forth, back] }: Waiting) {
+    const ports = new Set([a.port, b.port]);
     const fds: number[] = [];
-    for (const port of ports) {
-      for (const fd of port.fds) {
-        fds.push(fd);
-        this.#side.push(port === bridge.a.port ? 0 : 1);
-      }
-    }
-    this.#list = Int32Array.from(fds.flatMap((fd) => [fd, POLLIN, 0]));
+    this.#watched = [...ports].map((port) => {
+      const first = fds.length;
+      fds.push(...port.fds);
+      const from = [...(port === a.port ? forth : []), ...(port === b.port ? back : [])];
+      const to = [...(port === b.port ? forth : []), ...(port === a.port ? back : [])];
+      return { port, first, from, to };
+    });
+    this.#list = Int32Array.from(fds.flatMap((fd) => [fd, 0]));
     const naps = [...ports].filter((port) => port.fds.length === 0).map((port) => port.napNs / 1e6);
     this.#timeoutMs = Math.min(LONGEST_MS, ...naps);
   }
 
-  /** Returns when a port polls ready, or after the shortest time that a port without a descriptor allows. */
+  /**
+   * Returns when a port polls ready, or after the shortest time that a port without a descriptor allows.
+   * @throws PortError when a port's descriptor is broken
+   */
   wait(): void {
-    if (this.#side.length === 0) {
-      native.sleepNs(this.#timeoutMs * 1e6);
+    const list = this.#list;
+    let timeout = this.#timeoutMs;
+    for (const { port, first, from, to } of this.#watched) {
+      let events = from.some((lane) => lane.stopped <= 0) ? POLLIN : 0;
+      for (const { stopped, tx } of to) {
+        if (stopped <= 0) continue;
+        if (tx.space === 0) events |= POLLOUT;
+        else timeout = Math.min(timeout, MORE_ROOM_MS);
+      }
+      for (let i = 0; i < port.fds.length; i++) list[2 * (first + i) + 1] = events;
+    }
+    if (list.length === 0) {
+      native.sleepNs(timeout * 1e6);
       return;
     }
+    if (native.poll(list, list.length / 2, timeout) > 0) this.#checkBroken();
+  }
+
+  #checkBroken(): void {
     const list = this.#list;
-    // A direction that is blocked waits for room on the other side; asking for its input too would spin.
-    const blocked = [this.#bridge.blocked(0), this.#bridge.blocked(1)] as const;
-    for (let i = 0; i < this.#side.length; i++) {
-      const side = this.#side[i];
-      list[3 * i + 1] = (blocked[side] ? 0 : POLLIN) | (blocked[1 - side] ? POLLOUT : 0);
-    }
-    native.poll(list, this.#side.length, this.#timeoutMs);
+    for (const { port, first } of this.#watched)
+      for (let i = 0; i < port.fds.length; i++) {
+        const revents = list[2 * (first + i) + 1] >>> 16;
+        for (const [bit, words] of BROKEN)
+          if ((revents & bit) !== 0) {
+            port.rxsync(); // the port itself may know better what has happened
+            throw new PortError(`${port.name}: ${words}`, port.name);
+          }
+      }
   }
 }

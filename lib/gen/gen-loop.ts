@@ -1,4 +1,3 @@
-import { nicSide } from '../forward/bridge.js';
 import { LATEST_NS, STARTED_NS, SYSTEM_NS, USER_NS, type Control } from '../threads/control.js';
 import { runLoop, type Work } from '../threads/loop.js';
 import { clock, native, POLLIN } from '../shim/native.js';
@@ -17,7 +16,7 @@ const LONGEST_NS = 10e6;
 
 /** How the thread of an engine waits. Returns whether it slept. */
 function idler(engine: Engine, port: Port, mode: WaitMode): () => boolean {
-  const list = Int32Array.from(port.fds.flatMap((fd) => [fd, POLLIN, 0]));
+  const list = Int32Array.from(port.fds.flatMap((fd) => [fd, POLLIN]));
   return () => {
     const ahead = engine.wait(clock[0]);
     if (ahead > 0) {
@@ -34,7 +33,7 @@ function idler(engine: Engine, port: Port, mode: WaitMode): () => boolean {
 
 /** An engine as a thread's work. Every turn goes by the time at which it begins. */
 function engineWork(engine: Engine, port: Port, mode: WaitMode, report: () => GenReport): Work<GenReport> {
-  const stalls = new StallWatch({ a: nicSide(port), b: { port, rx: [], tx: [] } });
+  const stalls = new StallWatch(port.tx.map((ring) => ({ ring, port: port.name, blocked: () => ring.space === 0 })));
   let able = true;
   return {
     turns: 1,

@@ -1,7 +1,6 @@
-import { copier } from '../forward/copy.js';
 import { COUNTERS } from '../forward/counters.js';
-import { forwarder, isZeroCopy, type Forward } from '../forward/forward.js';
-import { frameSlots } from '../forward/frame.js';
+import { HeadFrame } from '../forward/frame.js';
+import { Lane } from '../forward/lane.js';
 import type { Port } from '../ports/port.js';
 import type { Ring } from '../rings/ring.js';
 import { replaceWord } from '../rings/checksum.js';
@@ -14,12 +13,6 @@ import type { Reflected } from './gen-report.js';
 import { sentOf } from './sender.js';
 import { REPLY, REQUEST } from './tag.js';
 
-interface Way {
-  readonly rx: Ring;
-  readonly tx: Ring;
-  readonly forward: Forward;
-}
-
 /**
  * Sends UDP datagrams back where they came from: addresses and ports swapped, the payload as it was. Our own tag is
  * marked as a reply, so that two of these do not send one frame back and forth for ever.
@@ -28,19 +21,12 @@ export class Reflector {
   #ignored = 0;
   readonly #span = new SpanClock();
   readonly #counters = new Float64Array(COUNTERS);
-  readonly #ways: readonly Way[];
+  readonly #lanes: readonly Lane[];
+  readonly #frame = new HeadFrame();
 
   constructor(readonly port: Port) {
     const { rx, tx } = port;
-    this.#ways = rx.map((ring, k) => {
-      const to = tx[k % tx.length];
-      const zeroCopy = isZeroCopy(ring, to);
-      return {
-        rx: ring,
-        tx: to,
-        forward: zeroCopy ? forwarder(ring, to, this.#counters) : copier(ring, to, this.#counters),
-      };
-    });
+    this.#lanes = rx.map((ring, k) => new Lane(ring, tx[k % tx.length], { counters: this.#counters }));
   }
 
   /** One turn: as many frames as the quota grants. Returns the frames looked at. */
@@ -50,9 +36,10 @@ export class Reflector {
     const waiting = slotsWaiting(this.port);
     const granted = waiting === 0 ? 0 : quota.claim(waiting);
     let left = granted;
-    for (const { rx, tx, forward } of this.#ways) {
+    for (const lane of this.#lanes) {
+      const { rx, tx } = lane;
       while (left > 0) {
-        const slots = frameSlots(rx);
+        const slots = this.#frame.read(rx);
         if (slots === 0) break;
         seen++;
         const payload = requestAt(rx);
@@ -64,7 +51,7 @@ export class Reflector {
         // The frame is changed only when it can be sent at once: swapped twice, it would be as before.
         if (tx.space < slots) break;
         turnBack(rx, payload);
-        if (forward(slots) === 0) break;
+        if (lane.move(slots) === 0) break;
         left--;
       }
     }
@@ -75,6 +62,7 @@ export class Reflector {
   }
 
   report(): Reflected {
+    for (const lane of this.#lanes) lane.settle();
     const { frames, bytes, unsent, refused } = sentOf(this.#counters, this.port);
     return { frames, bytes, unsent, refused, ignored: this.#ignored, span: this.#span.span };
   }

@@ -15,6 +15,10 @@ export interface Mapped {
 /** For poll(): poll.h, the same on Linux and FreeBSD. */
 export const POLLIN = 0x0001;
 export const POLLOUT = 0x0004;
+/** Reported without being asked for. */
+export const POLLERR = 0x0008;
+export const POLLHUP = 0x0010;
+export const POLLNVAL = 0x0020;
 
 /** The shim's functions. Those that can fail throw an Error with `code`, `errno`, `syscall` and `port`. */
 export interface Native extends NetmapNative, NetdevNative, XdpNative {

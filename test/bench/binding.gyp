@@ -1,8 +1,8 @@
 {
   "targets": [
     {
-      "target_name": "forward_c",
-      "sources": ["forward.c"],
+      "target_name": "loops",
+      "sources": ["loops.c"],
       "defines": ["NAPI_VERSION=8"],
       "cflags": ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     }

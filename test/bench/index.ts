@@ -1,12 +1,13 @@
 /** `npm run bench [-- NAME…] [--json FILE]`: all benchmarks, or those named. */
 import { parseArgs } from 'node:util';
-import { benchForward } from './forward.js';
+import { benchCopy, benchForward } from './lanes.js';
 import { benchPrograms } from './programs.js';
 import { benchSim } from './sim.js';
 import { benchXdp } from './xdp.js';
 
 const BENCHMARKS = new Map<string, (jsonFile: string | undefined) => void | Promise<void>>([
   ['forward', benchForward],
+  ['copy', benchCopy],
   ['programs', benchPrograms],
   ['sim', benchSim],
   ['xdp', benchXdp],

@@ -12,7 +12,7 @@ import {
   TOO_MANY_SLOTS,
   TX_FULL,
 } from '../../lib/forward/counters.js';
-import { forwarder, isZeroCopy } from '../../lib/forward/forward.js';
+import { forwarder, isZeroCopy } from '../support/forwarder.js';
 import { Memory } from '../../lib/rings/memory.js';
 import { Region } from '../../lib/rings/region.js';
 import { Ring } from '../../lib/rings/ring.js';

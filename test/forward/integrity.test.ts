@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { SLOT_BUF_IDX, SLOT_WORDS } from '../../lib/rings/abi.js';
-import { forwarder } from '../../lib/forward/forward.js';
+import { forwarder } from '../support/forwarder.js';
 import { openPorts } from '../../lib/ports/open.js';
 import type { Ring } from '../../lib/rings/ring.js';
 

@@ -1,7 +1,7 @@
 // A bridge inside the test's own process, so that a test can look at its rings; the tool is tested from outside.
 import assert from 'node:assert/strict';
 import { COUNTERS, FRAMES, notForwarded } from '../../lib/forward/counters.js';
-import { forwarder, type Forward } from '../../lib/forward/forward.js';
+import { forwarder, type Forward } from '../support/forwarder.js';
 import { openPorts } from '../../lib/ports/open.js';
 import type { Port } from '../../lib/ports/port.js';
 import { auditBuffers } from '../support/xdp-audit.js';

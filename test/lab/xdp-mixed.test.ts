@@ -27,7 +27,7 @@ describe('xdp and pipe', { skip: skipWithoutLab() }, () => {
         const end = openPort(`${pipe}}1@slots=2048`);
         ports.push(end);
         const bridge = new Bridge(nicSide(eth1), nicSide(near));
-        assert.equal(bridge.zeroCopy, false);
+        assert.notEqual(bridge.whyCopy, undefined);
         const length = (number: number) => 60 + (number % 1400);
         const [from, to] = direction === 'xdp to pipe' ? [a0, end] : [end, a0];
         const source = new Source(from, FRAMES, length);

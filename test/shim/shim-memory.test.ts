@@ -407,9 +407,9 @@ describe('thread', () => {
   });
 
   it('poll says which descriptor is ready, and why', () => {
-    const list = Int32Array.of(2000, 1, 0);
+    const list = Int32Array.of(2000, 1);
     assert.equal(native.poll(list, 1, 0), 1);
-    assert.equal(list[2], 32, 'POLLNVAL: no such descriptor');
+    assert.equal(list[1] >>> 16, 32, 'POLLNVAL: no such descriptor');
     assert.equal(native.poll(list, 0, 0), 0);
     for (const count of [-1, 2, 1e6]) assert.throws(() => native.poll(list, count, 0), TypeError);
   });

@@ -4,7 +4,7 @@
  * killed. tear: dies between the two stores of an exchange. hold: waits to be killed.
  */
 import { FRAMES, COUNTERS } from '../../lib/forward/counters.js';
-import { forwarder } from '../../lib/forward/forward.js';
+import { forwarder } from './forwarder.js';
 import { openPorts } from '../../lib/ports/open.js';
 import { FrameChecker, putFrame } from './pipe-frames.js';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { BUF_CHANGED, MOREFRAG } from '../../lib/rings/abi.js';
 import * as counted from '../../lib/forward/counters.js';
-import { forwarder, type Forward } from '../../lib/forward/forward.js';
+import { forwarder, type Forward } from './forwarder.js';
 import { Memory } from '../../lib/rings/memory.js';
 import type { Ring } from '../../lib/rings/ring.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CommandLine } from '../../../lib/cli/options.js';
 import { COUNTERS } from '../../../lib/forward/counters.js';
-import { forwarder } from '../../../lib/forward/forward.js';
+import { forwarder } from '../../support/forwarder.js';
 import { findThroughput } from '../../../lib/measure/search/throughput.js';
 import type { Bench } from '../../../lib/measure/trial/bench.js';
 import { BENCH_OPTIONS, openBench } from '../../../lib/cli/measure/open-bench.js';

@@ -18,7 +18,7 @@ import fc from 'fast-check';
 import { MOREFRAG, SLOT_BUF_IDX } from '../../../lib/rings/abi.js';
 import { COUNTERS, FRAMES, SLOTS, notForwarded } from '../../../lib/forward/counters.js';
 import { PortError } from '../../../lib/text/errors.js';
-import { forwarder, isZeroCopy } from '../../../lib/forward/forward.js';
+import { forwarder, isZeroCopy } from '../../support/forwarder.js';
 import { Memory } from '../../../lib/rings/memory.js';
 import { openPort, openPorts } from '../../../lib/ports/open.js';
 import type { Port } from '../../../lib/ports/port.js';

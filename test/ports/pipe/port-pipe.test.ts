@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { BUF_CHANGED, MOREFRAG, RING_CUR, RING_HEAD } from '../../../lib/rings/abi.js';
 import { BAD_BUFFER, COUNTERS, FRAMES, ZERO_SLOTS } from '../../../lib/forward/counters.js';
 import { PortError } from '../../../lib/text/errors.js';
-import { forwarder, isZeroCopy } from '../../../lib/forward/forward.js';
+import { forwarder, isZeroCopy } from '../../support/forwarder.js';
 import { openPort } from '../../../lib/ports/open.js';
 import type { Port } from '../../../lib/ports/port.js';
 import { consWord, prodWord } from '../../../lib/ports/pipe/pipe-layout.js';
