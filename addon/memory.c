@@ -253,33 +253,87 @@ static napi_value unlock_file(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-// copyFrames(dst, src, list, count): list holds count triples (byte offset in dst, in src, bytes).
-// One call a batch. Every triple is held against both memories before a byte moves, so no copy may change the list.
-static napi_value copy_frames(napi_env env, napi_callback_info info) {
-  napi_value argv[4];
-  int32_t *dst, *src, *list, count;
-  size_t dst_words, src_words, list_words;
-  if (!get_args(env, info, 4, argv) || !get_i32_array(env, argv[0], &dst, &dst_words, "dst") ||
-      !get_i32_array(env, argv[1], &src, &src_words, "src") ||
-      !get_i32_array(env, argv[2], &list, &list_words, "list") || !get_i32(env, argv[3], &count, "count"))
-    return NULL;
-  if (count < 0 || (size_t)count * 3 > list_words) return throw_argument(env, "count: longer than the list");
-  if (list < dst + dst_words && dst < list + list_words) return throw_argument(env, "list: lies in dst");
-  const uint64_t dst_bytes = (uint64_t)dst_words * 4, src_bytes = (uint64_t)src_words * 4;
-  for (int32_t i = 0; i < count; i++) {
-    const uint64_t to = (uint32_t)list[3 * i], from = (uint32_t)list[3 * i + 1], bytes = (uint32_t)list[3 * i + 2];
-    if (to + bytes > dst_bytes || from + bytes > src_bytes)
+// Words of the list between a copy and the one whose first cache lines are asked for.
+#define AHEAD (3 * 16)
+
+// What a copier has bound. The arrays are kept, and with them the address ranges (see mapping_close): a copier whose
+// memory was closed meanwhile copies zeros.
+typedef struct {
+  uint8_t *dst;
+  const uint8_t *src;
+  const int32_t *list;
+  uint64_t dst_bytes, src_bytes;
+  size_t list_words;
+  napi_ref arrays[3];
+} copier;
+
+static void copier_free(napi_env env, void *data, void *hint) {
+  (void)hint;
+  copier *c = data;
+  for (size_t i = 0; i < 3; i++)
+    if (c->arrays[i] != NULL) napi_delete_reference(env, c->arrays[i]);
+  free(c);
+}
+
+static void ask_for(const copier *c, const int32_t *l) {
+  __builtin_prefetch(c->src + (uint32_t)l[1]);
+  __builtin_prefetch(c->dst + (uint32_t)l[0], 1);
+}
+
+// The function of a copier: (count) copies what the first `count` triples of the list say. Every triple is held against
+// both memories before a byte moves; the first cache lines of frames are asked for some copies ahead.
+static napi_value copier_run(napi_env env, napi_callback_info info) {
+  napi_value argv[1];
+  size_t argc = 1;
+  void *data = NULL;
+  int32_t count;
+  if (napi_get_cb_info(env, info, &argc, argv, NULL, &data) != napi_ok || argc < 1 || data == NULL)
+    return throw_argument(env, "count: missing");
+  if (!get_i32(env, argv[0], &count, "count")) return NULL;
+  const copier *c = data;
+  if (count < 0 || (size_t)count * 3 > c->list_words) return throw_argument(env, "count: longer than the list");
+  const int32_t *end = c->list + 3 * (size_t)count;
+  for (const int32_t *l = c->list; l < end; l += 3) {
+    const uint64_t to = (uint32_t)l[0], from = (uint32_t)l[1], bytes = (uint32_t)l[2];
+    if (to + bytes > c->dst_bytes || from + bytes > c->src_bytes)
       return throw_argument(env, "list: a copy outside its memory");
+    if (l < c->list + AHEAD) ask_for(c, l);
   }
-  for (int32_t i = 0; i < count; i++)
-    memmove((uint8_t *)dst + (uint32_t)list[3 * i], (const uint8_t *)src + (uint32_t)list[3 * i + 1],
-            (uint32_t)list[3 * i + 2]);
+  for (const int32_t *l = c->list; l < end; l += 3) {
+    if (l + AHEAD < end) ask_for(c, l + AHEAD);
+    memmove(c->dst + (uint32_t)l[0], c->src + (uint32_t)l[1], (uint32_t)l[2]);
+  }
+  return NULL;
+}
+
+// copier(dst, src, list) → (count) => void. list holds triples (byte offset in dst, in src, bytes); no copy may change
+// it. Bound once because looking three arrays up took 110 ns of a call's 170.
+static napi_value make_copier(napi_env env, napi_callback_info info) {
+  napi_value argv[3], function;
+  int32_t *dst, *src, *list;
+  size_t dst_words, src_words, list_words;
+  if (!get_args(env, info, 3, argv) || !get_i32_array(env, argv[0], &dst, &dst_words, "dst") ||
+      !get_i32_array(env, argv[1], &src, &src_words, "src") || !get_i32_array(env, argv[2], &list, &list_words, "list"))
+    return NULL;
+  if (list < dst + dst_words && dst < list + list_words) return throw_argument(env, "list: lies in dst");
+  copier *c = calloc(1, sizeof *c);
+  if (c == NULL) return throw_errno(env, ENOMEM, "malloc", "copier");
+  *c = (copier){.dst = (uint8_t *)dst,
+                .src = (const uint8_t *)src,
+                .list = list,
+                .dst_bytes = (uint64_t)dst_words * 4,
+                .src_bytes = (uint64_t)src_words * 4,
+                .list_words = list_words};
+  bool made = napi_create_function(env, "copy", NAPI_AUTO_LENGTH, copier_run, c, &function) == napi_ok;
+  for (size_t i = 0; made && i < 3; i++) made = napi_create_reference(env, argv[i], 1, &c->arrays[i]) == napi_ok;
+  if (made && napi_add_finalizer(env, function, c, copier_free, NULL, NULL) == napi_ok) return function;
+  copier_free(env, c, NULL);
   return NULL;
 }
 
 void memory_exports(napi_env env, napi_value exports) {
   const export_entry entries[] = {{"mapAnonymous", map_anonymous}, {"mapShared", map_shared},
                                   {"closeMemory", close_memory},   {"lock", lock_file},
-                                  {"unlock", unlock_file},         {"copyFrames", copy_frames}};
+                                  {"unlock", unlock_file},         {"copier", make_copier}};
   export_all(env, exports, entries, sizeof entries / sizeof entries[0]);
 }

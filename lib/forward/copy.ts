@@ -10,8 +10,12 @@ import * as laneWords from './lane-words.js';
 import type { LaneParts, Move } from './lane-words.js';
 import { oddFrames, type OddFrames } from './odd-frames.js';
 
-/** Bytes up to which a frame is copied in words, here; longer ones by one call of the shim for the whole batch. */
+/**
+ * Frames of up to SHORT bytes in batches of up to FEW are copied here, in words; all others by one call of the shim for
+ * the whole batch, which costs as much as some thirty words.
+ */
 const SHORT = 128;
+const FEW = 4;
 
 /**
  * The move() of two rings in different memories, or where copying was asked for. A frame longer than the tx ring's
@@ -24,10 +28,10 @@ export function copyMove({ rx, tx, counters, words, settle }: LaneParts): Move {
       throw new RangeError(`region ${region.id} has ${region.u8.length} bytes; frames are copied within 4 GiB only`);
   // Triples for the shim. Each takes a tx slot, so a turn of the tx ring is the most a batch can need.
   const list = new Int32Array(3 * tx.numSlots);
-  const copyFrames = native.copyFrames.bind(native);
+  const copyListed = native.copier(tx.i32, rx.i32, list);
   const odd = oddFrames(rx, tx, counters, words, piecesOf(tx.bufSize), (frame, from, to, t) => {
     const pieces = listPieces(frame, from, to, t, list);
-    if (pieces > 0) copyFrames(to.i32, from.i32, list, pieces);
+    if (pieces > 0) copyListed(pieces);
     return pieces > 0;
   });
   return specialize(makeCopy, 'copy')(
@@ -41,8 +45,9 @@ export function copyMove({ rx, tx, counters, words, settle }: LaneParts): Move {
     odd,
     settle,
     list,
-    copyFrames,
+    copyListed,
     SHORT,
+    FEW,
   );
 }
 
@@ -58,8 +63,9 @@ function makeCopy(
   odd: OddFrames,
   settle: () => void,
   list: Int32Array,
-  copyFrames: typeof native.copyFrames,
+  copyListed: (copies: number) => void,
   short: number,
+  few: number,
 ): Move {
   const rxWords = rx.i32;
   const txWords = tx.i32;
@@ -119,6 +125,7 @@ function makeCopy(
         n = ready;
         why = EMPTY;
       }
+      const inWords = n <= few ? short : 0;
       let bytes = 0;
       let copies = 0;
       let moved = 0;
@@ -144,7 +151,7 @@ function makeCopy(
           break;
         const from = (((rxBase + Math.imul(idx, rxSize)) | 0) + offset) | 0;
         const dest = (txBase + Math.imul(to, txSize)) | 0;
-        if (len <= short && ((from | dest) & 3) === 0) {
+        if (len <= inWords && ((from | dest) & 3) === 0) {
           let f = from >>> 2;
           let d = dest >>> 2;
           const end = (f + (len >> 2)) | 0;
@@ -173,7 +180,7 @@ function makeCopy(
       }
       if (moved > 0) {
         // Before the slots change hands: a pipe's peer may read heads at any time.
-        if (copies > 0) copyFrames(tm, rm, list, (copies / 3) | 0);
+        if (copies > 0) copyListed((copies / 3) | 0);
         rm[rxHead] = r;
         rm[rxCur] = r;
         tm[txHead] = t;

@@ -45,7 +45,7 @@ export interface Native extends NetmapNative, NetdevNative, XdpNative {
   lock(path: string): number;
   unlock(handle: number): void;
   /** `list`: triples byte offset in dst, byte offset in src, bytes. */
-  copyFrames(dst: Int32Array, src: Int32Array, list: Int32Array, count: number): void;
+  copier(dst: Int32Array, src: Int32Array, list: Int32Array): (count: number) => void;
 }
 
 function load(): Native {

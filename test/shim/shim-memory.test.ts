@@ -68,7 +68,7 @@ describe('memory', () => {
     const list = new Int32Array(3);
     const other = new Int32Array(4);
     assert.throws(() => {
-      native.copyFrames(words, other, list, 1);
+      native.copier(words, other, list)(1);
     }, TypeError);
     assert.throws(() => native.poll(words, 0, 0), TypeError);
   });
@@ -195,13 +195,13 @@ describe('handles', () => {
   });
 });
 
-describe('copyFrames', () => {
+describe('copier', () => {
   const bytes = (array: Int32Array) => new Uint8Array(array.buffer);
 
   it('copies each triple', () => {
     const src = Int32Array.from({ length: 16 }, (_, i) => i * 0x01010101);
     const dst = new Int32Array(16);
-    native.copyFrames(dst, src, Int32Array.of(1, 4, 4, 63, 63, 1, 9, 9, 9), 2);
+    native.copier(dst, src, Int32Array.of(1, 4, 4, 63, 63, 1, 9, 9, 9))(2);
     const expected = new Uint8Array(64);
     expected.fill(1, 1, 5);
     expected[63] = 15;
@@ -218,7 +218,7 @@ describe('copyFrames', () => {
         const expected = new Uint8Array(size);
         const inside = triples.every(([to, from, n]) => to + n <= size && from + n <= size);
         const call = () => {
-          native.copyFrames(dst, src, Int32Array.from(triples.flat()), triples.length);
+          native.copier(dst, src, Int32Array.from(triples.flat()))(triples.length);
         };
         if (inside) {
           for (const [to, from, n] of triples) expected.set(bytes(src).subarray(from, from + n), to);
@@ -239,11 +239,11 @@ describe('copyFrames', () => {
       [15, 21],
     ])
       assert.throws(() => {
-        native.copyFrames(words.subarray(0, 16), words, words.subarray(from, to), 1);
+        native.copier(words.subarray(0, 16), words, words.subarray(from, to))(1);
       }, /^TypeError: list: lies in dst$/);
     words.set([4, 0, 4], 16);
     words[0] = 7;
-    native.copyFrames(words.subarray(0, 16), words, words.subarray(16, 19), 1);
+    native.copier(words.subarray(0, 16), words, words.subarray(16, 19))(1);
     assert.deepEqual([...words.subarray(0, 3)], [7, 7, 0]);
   });
 
@@ -258,7 +258,7 @@ describe('copyFrames', () => {
       [60, 0, 5],
     ])
       assert.throws(() => {
-        native.copyFrames(memory, memory, Int32Array.from(list), 1);
+        native.copier(memory, memory, Int32Array.from(list))(1);
       }, TypeError);
   });
 
@@ -267,21 +267,21 @@ describe('copyFrames', () => {
     const list = new Int32Array(6);
     for (const count of [3, -1, 2 ** 31])
       assert.throws(() => {
-        native.copyFrames(memory, memory, list, count);
+        native.copier(memory, memory, list)(count);
       }, TypeError);
     for (const wrong of [new Uint8Array(64), new Float64Array(8), memory.buffer, null])
       assert.throws(() => {
-        native.copyFrames(wrong as never, memory, list, 1);
+        native.copier(wrong as never, memory, list)(1);
       }, TypeError);
   });
 
   it('a view inside a larger buffer is bounded by the view', () => {
     const buffer = new ArrayBuffer(64);
     const view = new Int32Array(buffer, 16, 4);
-    native.copyFrames(view, Int32Array.of(-1, -1, -1, -1), Int32Array.of(0, 0, 16), 1);
+    native.copier(view, Int32Array.of(-1, -1, -1, -1), Int32Array.of(0, 0, 16))(1);
     assert.deepEqual([...new Int32Array(buffer)], [0, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert.throws(() => {
-      native.copyFrames(view, view, Int32Array.of(16, 0, 1), 1);
+      native.copier(view, view, Int32Array.of(16, 0, 1))(1);
     }, TypeError);
   });
 });
