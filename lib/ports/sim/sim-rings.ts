@@ -6,7 +6,7 @@ import * as wires from './sim-wire.js';
 
 /**
  * Fills slots [slot, slot + n) of an rx ring with single-slot frames of `len` bytes, stamped with consecutive
- * sequence numbers from `seq`. Returns how many were filled: fewer than `n` where a slot names no buffer of the region.
+ * sequence numbers from `seq`. Returns how many were filled: fewer than `n` where a stamp would have no buffer to go to.
  */
 export type Fill = (slot: number, n: number, seq: number, len: number) => number;
 
@@ -39,9 +39,9 @@ function makeFill(
     let s = seq | 0;
     for (let k = 0; k < n; k = (k + 1) | 0) {
       const at = (slot0 + (i << 2)) | 0;
-      const idx = w[at] | 0;
-      if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers) return k;
       if (stamp) {
+        const idx = w[at] | 0;
+        if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers) return k;
         const data = (bufBase + Math.imul(idx, bufWords)) | 0;
         const mark = Math.imul(s ^ tagBits, MIX) ^ len;
         w[data] = mac0;
@@ -98,6 +98,7 @@ function makeDrain(
   const bufBase = ring.bufBase >> 2;
   const bufWords = bufSize >> 2;
   const buffers = ring.bufLimit - FIRST_BUFFER;
+  const lenAndMore = LEN_MASK | MOREFRAG;
   const shortest = check ? STAMP_BYTES : 1;
   const sampled = every !== 0;
   const others = every - 1;
@@ -114,17 +115,18 @@ function makeDrain(
     for (; k < n; k = (k + 1) | 0) {
       const at = (slot0 + (i << 2)) | 0;
       const lenFlags = w[(at + 1) | 0] | 0;
-      const len = lenFlags & LEN_MASK;
-      const idx = w[at] | 0;
+      const len = lenFlags & lenAndMore;
       const offset = offsetMask === 0 ? 0 : w[(at + 2) | 0] & offsetMask;
-      if ((lenFlags & MOREFRAG) !== 0 || len < shortest || len > bufSize - offset) break;
-      if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers) break;
+      // MOREFRAG is far above any length, so two comparisons refuse a frame of several slots, too.
+      if (len < shortest || len > bufSize - offset) break;
       let left = 0;
       if (nsPerByte !== 0) {
         left = free + ((len < LEAST_LEN ? LEAST_LEN : len) + BESIDE_LEN) * nsPerByte;
         if (left > until) break;
       }
       if (check) {
+        const idx = w[at] | 0;
+        if (((idx - FIRST_BUFFER) | 0) >>> 0 >= buffers) break;
         const data = (bufBase + Math.imul(idx, bufWords) + (offset >> 2)) | 0;
         const tagWord = w[(data + TAG_WORD) | 0] | 0;
         const tag = tagWord >>> 16;
