@@ -155,12 +155,12 @@ describe('bridge: what is written wrong', () => {
     ['-L with two ports', ['-L', 'sim:a', 'sim:b'], /-L loops one port back, two are named/],
     ['-n negative', ['-n', '-1', 'sim:a', 'sim:b'], /-n, --frames: count '-1'/],
     ['-n 0', ['-n', '0', 'sim:a', 'sim:b'], /-n, --frames: count '0' is out of range/],
-    ['-t 0', ['-t', '0', 'sim:a', 'sim:b'], /-t, --time: '0' is no time/],
+    ['-t 0', ['-t', '0', 'sim:a', 'sim:b'], /-t, --time: time '0' is not above 0/],
     ['-w without a number', ['-w', 'soon', 'sim:a', 'sim:b'], /-w, --wait-link: time 'soon'/],
     [
       '--stats with a wrong unit',
-      ['--stats', '5m', 'sim:a', 'sim:b'],
-      /--stats: time '5m' has the unknown unit 'm'; write seconds/,
+      ['--stats', '5x', 'sim:a', 'sim:b'],
+      /--stats: time '5x' has the unknown unit 'x'; write seconds/,
     ],
     [
       '--wait with another word',
