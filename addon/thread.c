@@ -101,7 +101,8 @@ static napi_value thread_usage(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-_Static_assert(sizeof(struct pollfd) == 8 && offsetof(struct pollfd, events) == 4 && offsetof(struct pollfd, revents) == 6,
+_Static_assert(sizeof(struct pollfd) == 8 && offsetof(struct pollfd, events) == 4 &&
+                   offsetof(struct pollfd, revents) == 6,
                "two words for each descriptor");
 
 // poll(list, count, timeoutMs) → descriptors ready. list holds count times struct pollfd in two words: fd, and events |

@@ -52,8 +52,9 @@ function makeExchange(
     const own = words;
     const framesBefore = own[TALLY_FRAMES] | 0;
     let taken = 0;
-    let why = EMPTY;
+    let why: number;
     for (;;) {
+      why = EMPTY;
       let r = rm[rxHead] | 0;
       let t = tm[txHead] | 0;
       const rEnd = rm[rxTail] | 0;

@@ -37,7 +37,8 @@ export class LaneGroup {
     if (lanes.length === 1) return lanes[0].move(burst);
     const share = Math.ceil(burst / lanes.length);
     let moved = 0;
-    for (let visits = lanes.length; visits > 0 && moved < burst; visits--) {
+    // One visit more than lanes: the first may only finish what was left of its share.
+    for (let visits = lanes.length; visits >= 0 && moved < burst; visits--) {
       if (this.#left <= 0) this.#left = share;
       const lane = lanes[this.#at];
       const taken = lane.move(Math.min(this.#left, burst - moved));
