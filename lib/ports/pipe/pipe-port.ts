@@ -7,7 +7,7 @@
  * back. Each has one writer. A slot is the reader's from when it lies in [cons, prod), the sender's otherwise, so that
  * at every moment one process may write it; when that dies, the next one that opens the end finds what it had.
  */
-import type { Amount } from '../../rings/amount.js';
+import { amountIn, type Amount } from '../../rings/amount.js';
 import {
   BUF_CHANGED,
   FIRST_BUFFER,
@@ -37,6 +37,8 @@ export interface PipeStats extends Record<string, number> {
   badIndex: number;
   /** Times head or cur was left outside what the user owned, and a ring was put back. */
   reinits: number;
+  /** Frames sent that the other end has not taken; they wait for it, or for who opens it next. */
+  untaken: number;
   /** Buffers that belonged to no slot, as a dead owner's unfinished exchange leaves them, and were put back at opening. */
   repaired: number;
 }
@@ -171,14 +173,16 @@ class PipePort implements Port {
     const words = this.#i32;
     const head = kring.begin();
     if (head !== kring.hwcur) {
-      this.#exchange(kring.hwcur, head);
-      kring.hwcur = head;
+      const end = this.#wholeFrames(kring.hwcur, head);
+      this.#exchange(kring.hwcur, end);
+      kring.hwcur = end;
     }
+    const sent = kring.hwcur;
     // Compared first: storing takes the cache line from the peer. Compared with the word, so that damage to it heals.
-    if (words[this.#sent] !== head) Atomics.store(words, this.#sent, head);
+    if (words[this.#sent] !== sent) Atomics.store(words, this.#sent, sent);
     const cons = Atomics.load(words, this.#peerGivenBack);
     if (cons !== this.#cons) {
-      if (this.#between(this.#cons, cons, head)) this.#cons = cons;
+      if (this.#between(this.#cons, cons, sent)) this.#cons = cons;
       else this.#badIndex++;
     }
     kring.publish(this.#cons === 0 ? kring.ring.numSlots - 1 : this.#cons - 1);
@@ -206,6 +210,21 @@ class PipePort implements Port {
     const n = index - from;
     const most = to - from;
     return index >>> 0 < slots && (n < 0 ? n + slots : n) <= (most < 0 ? most + slots : most);
+  }
+
+  /**
+   * The slot after the last whole frame in [from, head): what a reader sees must not turn out to be cut short. A frame
+   * that fills the ring without an end is dropped, and the rest of it when it comes.
+   */
+  #wholeFrames(from: number, head: number): number {
+    const { ring } = this.#txKring;
+    let end = head;
+    while (end !== from && (ring.slotFlags(ring.before(end)) & MOREFRAG) !== 0) end = ring.before(end);
+    if (end !== from || this.#dropping) return end === from ? head : end;
+    if (ring.after(head) !== from) return from;
+    this.#dropping = true;
+    this.#refused.frames++;
+    return head;
   }
 
   /** Exchanges the buffers of tx slots [from, to) with those of the peer's slots that face them. */
@@ -275,8 +294,20 @@ class PipePort implements Port {
       badFrames: this.#refused.frames,
       badIndex: this.#badIndex,
       reinits: this.#txKring.reinits + this.#rxKring.reinits,
+      untaken: this.#untaken(),
       repaired: this.repaired,
     };
+  }
+
+  /** What lies between the reader's head, which it moves before it tells at its next sync, and what was sent. */
+  #untaken(): number {
+    const peer = this.#peerRx;
+    const { head, numSlots } = peer;
+    const sent = this.#txKring.hwcur;
+    const slots = (sent - this.#cons + numSlots) % numSlots;
+    const ahead = (sent - head + numSlots) % numSlots;
+    const left = head >>> 0 < numSlots && ahead < slots ? ahead : slots;
+    return amountIn(peer, peer.after(sent, numSlots - left), left).frames;
   }
 
   #gone(): PortError {

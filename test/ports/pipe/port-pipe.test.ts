@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { BUF_CHANGED, MOREFRAG, RING_CUR, RING_HEAD } from '../../../lib/rings/abi.js';
-import { BAD_BUFFER, COUNTERS, FRAMES, ZERO_SLOTS } from '../../../lib/forward/counters.js';
+import { BYTES, BAD_BUFFER, COUNTERS, FRAMES, ZERO_SLOTS } from '../../../lib/forward/counters.js';
 import { PortError } from '../../../lib/text/errors.js';
 import { forwarder, isZeroCopy } from '../../support/forwarder.js';
 import { openPort } from '../../../lib/ports/open.js';
@@ -457,6 +457,65 @@ describe('shared words that somebody damaged', () => {
           while (forward(8) > 0);
           assert.deepEqual([counters[FRAMES], counters[ZERO_SLOTS]], [2, 3]);
         });
+
+  it('sends no frame before it is whole: one that goes bad in a later slot arrives not at all, not cut short', () => {
+    const [a, b] = pair(freshName(), 8);
+    const tx = a.tx[0];
+    tx.setLenFlags(0, 200, MOREFRAG);
+    tx.advance(1);
+    a.txsync();
+    b.rxsync();
+    assert.equal(b.rx[0].space, 0);
+    tx.setLenFlags(1, 2049);
+    tx.setLenFlags(2, 60);
+    tx.advance(2);
+    a.txsync();
+    b.rxsync();
+    assert.deepEqual(a.refused!(), { frames: 1, bytes: 200 + 2049 });
+    const counters = new Float64Array(COUNTERS);
+    const forward = forwarder(b.rx[0], b.tx[0], counters);
+    while (forward(8) > 0);
+    assert.deepEqual([counters[FRAMES], counters[BYTES], counters[ZERO_SLOTS]], [1, 60, 2]);
+    assertAudit(8, a, b);
+  });
+
+  it('drops a frame that fills the ring without an end, and what comes of it later', () => {
+    const [a, b] = pair(freshName(), 4);
+    const tx = a.tx[0];
+    const add = (len: number, more: boolean): void => {
+      tx.setLenFlags(tx.head, len, more ? MOREFRAG : 0);
+      tx.advance(1);
+    };
+    for (const len of [100, 101, 102]) add(len, true);
+    a.txsync();
+    assert.deepEqual(take(b), [0, 0, 0]);
+    b.rxsync();
+    a.txsync();
+    add(103, true);
+    a.txsync();
+    add(104, false);
+    add(60, false);
+    a.txsync();
+    assert.deepEqual(take(b), [0, 0, 60]);
+    assert.deepEqual(a.refused!(), { frames: 1, bytes: 100 + 101 + 102 + 103 + 104 });
+  });
+
+  it('tells what the other end has not taken yet, without waiting for its next sync', () => {
+    const [a, b] = pair(freshName(), 8);
+    const untaken = () => a.stats()['untaken'];
+    assert.equal(untaken(), 0);
+    send(a, 60, 61, 62, 63, 64);
+    assert.equal(untaken(), 5);
+    b.rxsync();
+    assert.equal(untaken(), 5);
+    b.rx[0].advance(3);
+    assert.equal(untaken(), 2);
+    b.rxsync();
+    assert.equal(untaken(), 2);
+    b.rx[0].advance(2);
+    assert.equal(untaken(), 0);
+    assert.equal(a.txPending(), 0);
+  });
 
   it('gives no bytes for a buffer outside the memory that arrived, and takes no such buffer back', () => {
     const [a, b] = pair(freshName(), 4);
