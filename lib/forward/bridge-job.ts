@@ -1,6 +1,7 @@
 /** What a bridge's thread is given, and what it says of its ports and of its end; plain data. */
 import { COUNTERS } from './counters.js';
 import type { EndReason } from '../threads/loop.js';
+import type { Outside } from '../ports/port.js';
 import type { PortInfo } from '../ports/port-info.js';
 import type { BridgeSettings } from './settings.js';
 
@@ -38,6 +39,8 @@ export interface Ended {
   reason: EndReason | 'failed';
   /** Each port's own statistics, in the order in which they were opened. */
   stats: PortCounters[];
+  /** Frames outside each port's rings, where something counts them. */
+  outside: (Outside | null)[];
   /** What was wrong with a source when it ended, such as a truncated capture file; a sentence each. */
   problems: string[];
 }

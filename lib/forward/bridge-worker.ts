@@ -12,7 +12,7 @@ import {
 import { UsageError } from '../text/errors.js';
 import { bridgeUntilOver } from './loop.js';
 import { openPorts } from '../ports/open.js';
-import type { Port } from '../ports/port.js';
+import type { Outside, Port } from '../ports/port.js';
 import { portInfo } from '../ports/port-info.js';
 import { closeAll, orClose, pin, serve, statsLeft, waitForLinks, type Served } from '../threads/serve.js';
 
@@ -26,6 +26,15 @@ function flows({ a, b, lanes }: Bridge, ports: readonly Port[]): DirectionInfo[]
       to: sides[1 - index],
       rings: lanes[index].map(({ rx, tx }): [number, number] => [rx.id, tx.id]),
     }));
+}
+
+/** What is counted outside a port's rings; null where nothing counts it, or the interface is gone. */
+function outsideOf(port: Port): Outside | null {
+  try {
+    return port.outside?.() ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** The other side of `a`: the second port, or the first again, looped back or with its host stack. */
@@ -59,8 +68,10 @@ function join(job: WorkerJob, ports: readonly Port[]): Served<Opened, undefined,
       const stats = (): PortCounters[] => ports.map((port) => port.stats());
       const options = { wait: job.wait, ns: job.seconds * 1e9, stats };
       const { ended: reason, failure } = bridgeUntilOver(bridge, control, tell, options);
+      const outside = ports.map(outsideOf);
       const problems = ports.flatMap((port) => port.problem?.() ?? []);
-      return { ended: { reason, stats: failure === undefined ? stats() : ports.map(statsLeft), problems }, failure };
+      const last = failure === undefined ? stats() : ports.map(statsLeft);
+      return { ended: { reason, stats: last, outside, problems }, failure };
     },
     close: () => {
       closeAll(ports);

@@ -63,6 +63,8 @@ export interface Port {
   refused?(): Amount;
   /** What the tx rings hold, or txsync() took, that has not left yet; absent where the newest txPending() slots do. */
   unsent?(): Amount;
+  /** What is known of frames outside the rings; absent where nothing counts them. */
+  outside?(): Outside;
   /** The port's own counters by name, e.g. frames the interface missed; see each kind. */
   stats(): Record<string, number>;
 
@@ -74,6 +76,18 @@ export interface Port {
 export interface Netdev {
   readonly ifname: string;
   readonly netns: string;
+}
+
+/** Frames at the interface behind a port, since the port was opened. */
+export interface Outside {
+  /** Arrived there, by the interface's own count, whatever became of them. */
+  arrived: number;
+  /** Of these, lost before they came into the rx rings. */
+  lostBefore: number;
+  /** Of these, in the rx rings and not taken from there. */
+  waiting: number;
+  /** Handed to the interface, by whomever, and dropped there: none of what the port refused or still has. */
+  lostAfter: number;
 }
 
 /** How ports are to be opened. */

@@ -4,6 +4,7 @@ import { RunError } from '../../text/errors.js';
 import { startBridge, type RunningBridge } from '../../forward/start.js';
 import type { Ended, Opened } from '../../forward/bridge-job.js';
 import type { BridgeCommand } from './bridge-options.js';
+import { interfaceCounts } from './balance.js';
 import { every } from '../every.js';
 import { EXIT } from '../exit.js';
 import type { Output } from '../output.js';
@@ -42,13 +43,18 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
     });
     stopStats();
     // A bridge that failed has forwarded all the same.
-    const { reason, stats, problems } = ended instanceof RunError ? ended.ended : ended;
+    const { reason, stats, outside, problems } = ended instanceof RunError ? ended.ended : ended;
     const { counters, run } = bridge;
     // A bridge that fails early has not come to read the clock: its time is unknown, not 0.
     const seconds = run[LATEST_NS] > 0 ? (run[LATEST_NS] - run[STARTED_NS]) / 1e9 : null;
     const zero = new Float64Array(counters[0].length);
     const flows = opened.directions.map((direction) => {
-      return { ...directionNames(opened, direction), ...traffic(zero, counters[direction.index], seconds) };
+      const flowed = traffic(zero, counters[direction.index], seconds);
+      return {
+        ...directionNames(opened, direction),
+        ...flowed,
+        ...interfaceCounts(flowed, outside[direction.from], outside[direction.to]),
+      };
     });
     const ports = portStats(opened, stats);
     output.text(summaryText(seconds, flows, ports, command.verbose));

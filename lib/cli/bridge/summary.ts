@@ -3,6 +3,7 @@ import { NOT_FORWARDED } from '../../forward/counters.js';
 import type { PortInfo } from '../../ports/port-info.js';
 import type { DirectionInfo, Opened } from '../../forward/bridge-job.js';
 import { count, portStatsText, portText, type PortStats } from '../port-text.js';
+import { balanceText, type Balance } from './balance.js';
 import { formatTime } from '../../text/units.js';
 import { frames, rates, type Traffic } from '../traffic.js';
 
@@ -12,6 +13,10 @@ export interface Flow extends Traffic {
   direction: string;
   from: string;
   to: string;
+  /** What became of every frame that arrived, at the end, where the interface counts them. */
+  balance?: Balance;
+  /** Frames that the interface they were handed to dropped, at the end, where it counts them: not taken off `forwarded`. */
+  lostAfter?: number;
 }
 
 /** A port's name without its options, where that still tells the ports apart. */
@@ -77,8 +82,10 @@ export function summaryText(
     const lost = lossText(flow);
     lines.push(
       `${flow.direction}: ${frames(flow.forwarded)}, ${count(flow.bytes)} bytes; ${seconds === null ? '' : `${rates(flow)}; `}` +
-        `average batch ${flow.averageBatch.toFixed(1)}; not forwarded: ${lost === '' ? 'none' : lost}\n`,
+        `average batch ${flow.averageBatch.toFixed(1)}; not forwarded: ${lost === '' ? 'none' : lost}` +
+        `${(flow.lostAfter ?? 0) > 0 ? `; dropped by ${flow.to} on the way out: ${count(flow.lostAfter!)}` : ''}\n`,
     );
+    if (flow.balance !== undefined) lines.push(`  ${balanceText(flow.balance)}\n`);
     if (flow.zeroSlots > 0) lines.push(`  ${count(flow.zeroSlots)} slots of length zero were passed over\n`);
     if (verbose > 0) lines.push(`  received ${count(flow.received)}, tx ring full ${count(flow.txFull)} times\n`);
   }

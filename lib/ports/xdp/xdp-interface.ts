@@ -1,9 +1,13 @@
 import { getSystemErrorMap } from 'node:util';
+import type { Outside } from '../port.js';
 import { native, now } from '../../shim/native.js';
 import { LOOK, LOOK_LENGTH } from '../../shim/native-netdev.js';
 
 /** ns between two looks at what seldom changes: asking takes the kernel's network lock. */
 const LOOK_NS = 1e9;
+
+/** Times that counters are read at most to find them at rest. */
+const TRIES = 10;
 
 /** What the interface's own counters say of frames that the sockets do not see: name in stats(), place in a look. */
 const LOSSES = [
@@ -60,14 +64,45 @@ export class XdpInterface {
     return `${change}: ${after < served ? 'this port receives nothing on those that are gone' : 'this port has all of them'}`;
   }
 
-  /** Frames that the interface lost since the port was opened, as it counts them now; when it is gone, as it last did. */
-  losses(): Record<string, number> {
+  /** What the interface counts since the port was opened. */
+  #since(place: number): number {
+    return this.#now[place] - this.#opened[place];
+  }
+
+  /**
+   * Frames at the interface since the port was opened. The counters are read around `inside`, until none moved meanwhile
+   * or it has been tried often enough: then the sums differ by what arrived between two readings.
+   * @param inside frames that the sockets lost, and that wait in their rings
+   */
+  outside(inside: () => { lost: number; waiting: number }): Outside {
+    for (let tries = 1; ; tries++) {
+      this.#read();
+      const arrived = this.#since(LOOK.rxPackets) + this.#since(LOOK.rxMissed);
+      const { lost, waiting } = inside();
+      this.#read();
+      if (tries < TRIES && this.#since(LOOK.rxPackets) + this.#since(LOOK.rxMissed) !== arrived) continue;
+      return {
+        arrived,
+        lostBefore: lost + this.#since(LOOK.rxMissed),
+        waiting,
+        lostAfter: this.#since(LOOK.txDropped) + this.#since(LOOK.txErrors),
+      };
+    }
+  }
+
+  /** Reads the counters; when the interface is gone they stay as they were last seen. */
+  #read(): void {
     try {
       native.netdevLook(this.ifname, this.netns, this.#now);
     } catch {
       // It took its counters with it.
     }
-    return Object.fromEntries(LOSSES.map(([name, place]) => [name, this.#now[place] - this.#opened[place]]));
+  }
+
+  /** Frames that the interface lost since the port was opened, as it counts them now; when it is gone, as it last did. */
+  losses(): Record<string, number> {
+    this.#read();
+    return Object.fromEntries(LOSSES.map(([name, place]) => [name, this.#since(place)]));
   }
 }
 

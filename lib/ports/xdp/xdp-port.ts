@@ -4,7 +4,7 @@ import { PortError } from '../../text/errors.js';
 import { Kring } from '../../rings/kring.js';
 import type { Memory, RingPlan } from '../../rings/memory.js';
 import { native } from '../../shim/native.js';
-import type { Netdev, Port, PortOptions, Prepared } from '../port.js';
+import type { Netdev, Outside, Port, PortOptions, Prepared } from '../port.js';
 import type { XdpSpec } from '../../names/portspec.js';
 import type { Region } from '../../rings/region.js';
 import type { Ring } from '../../rings/ring.js';
@@ -192,9 +192,9 @@ export class XdpPort implements Port {
       this.queues.push(new XdpQueue(rx, tx, socket, this.#carrier, info.mtu + L2_BYTES_OUT, spare));
     }
     this.#gate = openGate(plan);
-    for (const [i, queue] of queues.entries()) this.#gate.enter(queue, this.#sockets[i].handle);
-    // After the program: drivers reset the device when one is attached.
+    // After the program, because drivers reset the device when one is attached; before its first frame.
     this.#interface = new XdpInterface(spec.ifname, netns);
+    for (const [i, queue] of queues.entries()) this.#gate.enter(queue, this.#sockets[i].handle);
     return xdpNotes(spec, info, queues, this.#sockets[0], this.#gate);
   }
 
@@ -279,6 +279,18 @@ export class XdpPort implements Port {
 
   unsent(): Amount {
     return sumOf(this.queues.map((queue) => queue.unsent()));
+  }
+
+  outside(): Outside {
+    return this.#interface!.outside(() => {
+      let [lost, waiting] = [0, 0];
+      for (const queue of this.queues) {
+        const kernel = queue.socket.statistics();
+        lost += kernel[STATISTICS.indexOf('rx_dropped')] + kernel[STATISTICS.indexOf('rx_ring_full')] + queue.corrupt;
+        waiting += queue.untaken();
+      }
+      return { lost, waiting };
+    });
   }
 
   /**

@@ -330,6 +330,17 @@ export class XdpQueue {
     this.inFlight = 0;
   }
 
+  /** Frames that arrived and that the user has not taken: in the socket's ring, and in the slots. */
+  untaken(): number {
+    const { socket, rx: kring } = this;
+    const { ring, hwtail } = kring;
+    const slots = (hwtail - ring.head + ring.numSlots) % ring.numSlots;
+    let frames = amountIn(ring, ring.head, slots).frames;
+    for (let n = socket.rx.available() - 1; n >= 0; n--)
+      if (!this.#continues((socket.rx.mine + n) & socket.rx.mask)) frames++;
+    return frames;
+  }
+
   /** What is in flight, or in the ring and not handed to the kernel. */
   unsent(): Amount {
     const { hwcur, ring } = this.tx;
