@@ -115,8 +115,9 @@ export class SimRx {
     return this.#seq;
   }
 
-  /** Nothing arrives from now on, until resume(). */
+  /** Nothing arrives from now on, until resume(); what was due until now has arrived. */
   pause(): void {
+    if (this.#spec.rate !== Infinity) this.#arrive(TIME);
     this.#paused = true;
   }
   /** @param frames that arrive before the source ends again; default: as `count=` says */
