@@ -19,7 +19,8 @@ function idler(engine: Engine, port: Port, mode: WaitMode): () => boolean {
   const list = Int32Array.from(port.fds.flatMap((fd) => [fd, POLLIN]));
   return () => {
     const ahead = engine.wait(clock[0]);
-    if (ahead > 0) {
+    // Below 0 a frame has become due since the turn.
+    if (ahead !== 0) {
       if (ahead > AHEAD_NS) native.sleepNs(Math.floor(Math.min(ahead - AHEAD_NS / 2, LONGEST_NS)));
       return ahead > AHEAD_NS;
     }

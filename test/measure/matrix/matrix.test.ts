@@ -589,7 +589,7 @@ describe('matrix files', () => {
     assert.equal(code, 0);
     assert.match(
       out,
-      /^dry: 1 cells, 2 times each: 2 runs, 2 left; about 1 min 0 s; seed \d+\nmode=x #1\n {2}apply sh -c /,
+      /^dry: 1 cells, 2 times each: 2 runs, 2 left; about 1 min 0 s; seed \d+\nmeasure compare judges 1 cell at 5 % from 4 repeats of each on, before and after; here are 2\nmode=x #1\n {2}apply sh -c /,
     );
     assert.deepEqual([place.lines, existsSync(place.out)], [[], false]);
   });
