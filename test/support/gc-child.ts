@@ -1,4 +1,4 @@
-// Forwards without pause between two marks on stdout; run under --trace-gc by 28-integrity.test.ts.
+// Forwards without pause between two marks on stdout; run under --trace-gc by integrity.test.ts.
 import { writeSync } from 'node:fs';
 import { Bridge, nicSide } from '../../lib/forward/bridge.js';
 import { FRAMES } from '../../lib/forward/counters.js';
