@@ -40,9 +40,10 @@ export class Source {
     this.sent = port.tx.map(() => 0);
   }
 
-  turn(): void {
+  /** Sends, of each flow, as many as there is room for, `most` at most. */
+  turn(most = Infinity): void {
     for (const [flow, ring] of this.port.tx.entries()) {
-      const n = Math.min(ring.space, this.frames - this.sent[flow]);
+      const n = Math.min(ring.space, this.frames - this.sent[flow], most);
       for (let k = 0; k < n; k++) {
         const number = this.sent[flow]++;
         write(ring, ring.after(ring.head, k), flow, number, this.length(number));
