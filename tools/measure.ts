@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { runMeasure } from '../lib/cli/measure/measure-main.js';
-import { Output } from '../lib/cli/output.js';
+import { runTool } from '../lib/cli/tool.js';
 
-process.exitCode = await runMeasure(process.argv.slice(2), new Output());
+await runTool('measure', async () => (await import('../lib/cli/measure/measure-main.js')).measure);

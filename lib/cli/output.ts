@@ -7,11 +7,13 @@ export class Output {
   /** Whether stdout carries a capture: whatever is said then goes to stderr. */
   stdoutTaken = false;
   #closed = false;
+  /** Whoever read stdout has gone (`bridge | head`): that ends the printing, not the forwarding. */
+  #unread = false;
 
   constructor() {
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-      if (!this.#closed && error.code !== 'EPIPE') this.#lost(error);
-      // Whoever read stdout has gone (`bridge | head`): that ends the printing, not the forwarding.
+      this.#unread ||= error.code === 'EPIPE';
+      if (!this.#closed && !this.#unread) this.#lost(error);
       this.#closed = true;
     });
     // Nobody is left to be told.
@@ -34,6 +36,16 @@ export class Output {
   /** One line for programs, on stdout. */
   json(value: Record<string, unknown> & { type: string }): void {
     if (this.asJson) this.#write(`${JSON.stringify(value)}\n`);
+  }
+
+  /** What a run came to, for people and for programs: where nobody reads stdout any more it goes to stderr. */
+  result(text: string, value?: Record<string, unknown> & { type: string }): void {
+    const said = this.asJson ? `${JSON.stringify(value)}\n` : text;
+    if (this.stdoutTaken || this.#unread) process.stderr.write(said);
+    else if (!this.#closed)
+      process.stdout.write(said, (error) => {
+        if ((error as NodeJS.ErrnoException | null | undefined)?.code === 'EPIPE') process.stderr.write(said);
+      });
   }
 
   #write(text: string): void {

@@ -8,30 +8,59 @@ const STOPPING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  */
 const SAME_WISH_MS = 1000;
 
+/** The number of a signal by its name. */
+export const signalNumber = (name: NodeJS.Signals): number => constants.signals[name];
+
 /**
- * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP. One that comes more than a second later ends the process at once
- * with 128 + its number; the system releases what it held. A file that reaches its size limit (SIGXFSZ) is an error of the
- * port that writes it instead. Returns a function that gives the signals back.
+ * The wish that a tool stop: the first SIGINT, SIGTERM or SIGHUP. One that comes more than a second later ends the process
+ * at once with 128 + its number; the system releases what it held. A file that reaches its size limit (SIGXFSZ) is an
+ * error of the port that writes it instead.
  */
-export function onSignals(stop: () => void): () => void {
-  let stopped: number | undefined;
-  const handle = (signal: NodeJS.Signals): void => {
-    if (stopped === undefined) {
-      stopped = performance.now();
-      stop();
-    } else if (performance.now() - stopped > SAME_WISH_MS) {
+export class Stop {
+  readonly #wish = new AbortController();
+  #at = 0;
+
+  constructor() {
+    process.on('SIGXFSZ', ignore);
+    for (const signal of STOPPING) process.on(signal, this.#hear);
+  }
+
+  /** Aborted by the wish; its reason is the name of the signal. */
+  get signal(): AbortSignal {
+    return this.#wish.signal;
+  }
+
+  /** Calls `stop` at the wish, or now where it has come. */
+  onWish(stop: () => void): void {
+    if (this.signal.aborted) stop();
+    else this.signal.addEventListener('abort', stop, { once: true });
+  }
+
+  /** Gives signals their own effect back, once those of a wish have all come. */
+  release(): void {
+    const left = this.signal.aborted ? this.#at + SAME_WISH_MS - performance.now() : 0;
+    if (left > 0) setTimeout(this.#release, left).unref();
+    else this.#release();
+  }
+
+  readonly #release = (): void => {
+    process.off('SIGXFSZ', ignore);
+    for (const signal of STOPPING) process.off(signal, this.#hear);
+  };
+
+  readonly #hear = (signal: NodeJS.Signals): void => {
+    if (!this.signal.aborted) {
+      this.#at = performance.now();
+      this.#wish.abort(signal);
+    } else if (performance.now() - this.#at > SAME_WISH_MS) {
       // exit() ends the threads, so that what only this process can undo is undone; it waits for one that is in a system
       // call, for ever where a network file system is gone. A third signal is no longer caught, and ends that.
-      release();
-      process.exit(128 + constants.signals[signal]);
+      this.#release();
+      process.exit(128 + signalNumber(signal));
     }
   };
-  const ignore = (): void => undefined;
-  const release = (): void => {
-    process.off('SIGXFSZ', ignore);
-    for (const signal of STOPPING) process.off(signal, handle);
-  };
-  process.on('SIGXFSZ', ignore);
-  for (const signal of STOPPING) process.on(signal, handle);
-  return release;
+}
+
+function ignore(): void {
+  // The write that went too far fails, and tells.
 }

@@ -9,9 +9,9 @@ const signals = new URL('../../lib/cli/signals.js', import.meta.url).href;
 /** A process that says `stop` when it is asked to, and goes on for `ms` after that. */
 function slowToStop(ms: number) {
   const script = `
-    import { onSignals } from ${JSON.stringify(signals)};
+    import { Stop } from ${JSON.stringify(signals)};
     const life = setInterval(() => undefined, 1000);
-    onSignals(() => { console.log('stop'); setTimeout(() => clearInterval(life), ${ms}); });
+    new Stop().onWish(() => { console.log('stop'); setTimeout(() => clearInterval(life), ${ms}); });
     console.log('ready');`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -3,24 +3,43 @@ import { now } from '../../shim/native.js';
 import { RunError } from '../../text/errors.js';
 import { startBridge, type RunningBridge } from '../../forward/start.js';
 import type { Ended, Opened } from '../../forward/bridge-job.js';
-import type { BridgeCommand } from './bridge-options.js';
+import { BRIDGE_HELP, parseBridge, type BridgeCommand } from './bridge-options.js';
 import { interfaceCounts } from './balance.js';
 import { every } from '../every.js';
 import { EXIT } from '../exit.js';
 import type { Output } from '../output.js';
-import { onSignals } from '../signals.js';
+import type { Stop } from '../signals.js';
 import { directionNames, intervalText, openedJson, openedText, summaryText, type Flow } from './summary.js';
-import { portStatsText, type PortStats } from '../port-text.js';
+import { portStatsText, stdoutTaken, type PortStats } from '../port-text.js';
+import type { Tool } from '../tool.js';
 import { traffic } from '../traffic.js';
+import { version } from '../version.js';
+
+/** The tool. */
+export const bridge: Tool = async (args, output, stop) => {
+  const command = parseBridge(args);
+  switch (command.action) {
+    case 'help':
+      output.text(BRIDGE_HELP);
+      return EXIT.ok;
+    case 'version':
+      output.text(`bridge ${version()}\n`);
+      return EXIT.ok;
+    case 'run':
+      output.asJson = command.json;
+      output.stdoutTaken = stdoutTaken(command.ports);
+      return run(command, output, stop);
+  }
+};
 
 /** Bridges until a signal, a limit or the end of the sources. Returns the exit code; throws what failed. */
-export async function runBridge(command: BridgeCommand, output: Output): Promise<number> {
+async function run(command: BridgeCommand, output: Output, stop: Stop): Promise<number> {
   const say = (sentence: string): void => {
     output.json({ type: 'say', sentence });
     if (!command.json) output.error(`${sentence}\n`);
   };
   const bridge = startBridge(command.ports, { ...command.settings, onSay: say });
-  const release = onSignals(() => {
+  stop.onWish(() => {
     bridge.stop();
   });
   let stopStats = (): void => undefined;
@@ -57,14 +76,13 @@ export async function runBridge(command: BridgeCommand, output: Output): Promise
       };
     });
     const ports = portStats(opened, stats);
-    output.text(summaryText(seconds, flows, ports, command.verbose));
-    output.json({ type: 'summary', reason, seconds, directions: flows, ports, problems });
+    const summary = { type: 'summary', reason, seconds, directions: flows, ports, problems };
+    output.result(summaryText(seconds, flows, ports, command.verbose), summary);
     for (const problem of problems) output.error(`bridge: ${problem}\n`);
     if (ended instanceof RunError) throw ended;
     return problems.length > 0 ? EXIT.failed : EXIT.ok;
   } finally {
     stopStats();
-    release();
   }
 }
 

@@ -67,7 +67,8 @@ Frames, bytes and rates: bytes are without FCS; Gbit/s is on the wire, with 24 b
 gap 12); Mpps is 10^6 frames a second. A frame counts as forwarded when it has left.
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP stop the bridge: what is in its tx rings is sent, the ports are closed, a summary is
-printed. A second signal ends it at once. When stdout is closed (bridge … | head), forwarding goes on.
+printed. A second signal, more than a second later, ends it at once. When stdout is closed (bridge … | head), forwarding
+goes on, and the summary is on stderr.
 
 exit code: 0 done, 1 the run failed or a capture file was damaged, 2 wrong usage, 128 + signal after a second signal
 

@@ -50,7 +50,7 @@ size and each direction. From it follows for how long the buffers last.`,
     const searches = repeats === 1 ? '1 search' : `${repeats} searches`;
     return {
       about: (ways) => `${ways}, bursts up to ${seconds} s at line rate, ${searches} a size`,
-      async *measure({ bench, size, name, ran, progress, remark }) {
+      async *measure({ bench, size, name, ran, progress, remark, stop }) {
         let short: string | undefined;
         const longest: number[] = [];
         let whole = true;
@@ -58,28 +58,31 @@ size and each direction. From it follows for how long the buffers last.`,
           const onBurst = (frames: number): void => {
             progress(`${size} bytes, search ${i + 1} of ${repeats}: a burst of ${frames} frames`);
           };
-          const found = await findBurst(bench, size, { seconds, width, onBurst });
+          const found = await findBurst(bench, size, { seconds, width, onBurst, stop });
+          if (found === undefined) break;
           longest.push(found.longest);
           whole &&= found.shortestLossy === undefined;
           ran(found.benchTrials);
           // What a burst that came too slowly lost, it would have lost at line rate, too: only those that lost nothing count.
           if (found.atLongest !== undefined) short ??= shortOffer(bench.maxLoad(size), found.atLongest);
         }
+        if (longest.length === 0) return;
         const average = mean(longest);
         const squares = longest.map((frames) => (frames - average) ** 2).reduce((sum, square) => sum + square);
         const metrics = {
           burst_frames: average,
           least_frames: Math.min(...longest),
           most_frames: Math.max(...longest),
-          deviation_frames: Math.sqrt(squares / Math.max(1, repeats - 1)),
+          deviation_frames: Math.sqrt(squares / Math.max(1, longest.length - 1)),
         };
         // A burst that was not at line rate has no time that buffers last.
         const buffer: { buffer_us?: number; corrected_buffer_us?: number } = {};
         if (short === undefined) buffer.buffer_us = (1e6 * average * bench.directions) / bench.maxLoad(size);
         if (buffer.buffer_us !== undefined && line.has('corrected') && !whole) {
           progress(`${size} bytes: the throughput`);
-          const { ndr } = await findThroughput(bench, size, { seconds, trials: 1, width: 0.005 });
-          buffer.corrected_buffer_us = buffer.buffer_us * (1 - ndr.conditionalThroughput / bench.maxLoad(size));
+          const { ndr, search } = await findThroughput(bench, size, { seconds, trials: 1, width: 0.005, stop });
+          if (search.complete)
+            buffer.corrected_buffer_us = buffer.buffer_us * (1 - ndr.conditionalThroughput / bench.maxLoad(size));
         }
         if (short !== undefined) remark(`: ${short}, so ${SLOW}.`);
         const averageText = `${whole ? '≥ ' : ''}${Math.round(average)}`;

@@ -101,7 +101,7 @@ function compareJson({ comparisons, overall, notices, ...rest }: CompareResult):
 }
 
 /** `measure compare`. Returns the exit code. @throws UsageError */
-export function runCompare(args: string[], io: Output): number {
+export function runCompare(args: readonly string[], io: Output): number {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, HELP)) return 0;
   const { positionals } = line;

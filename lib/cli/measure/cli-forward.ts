@@ -16,7 +16,8 @@ const forward = experiment({
        measure matrix …       all of it for every combination of settings that a file names
        measure compare …      whether two result files differ, or only by noise
        measure report …       a page of results, for the screen and for paper
-Each has a --help of its own. Without any of them:
+Each has a --help of its own. Ctrl-C, SIGTERM and SIGHUP end it with what it has measured, a second signal at once.
+Without any of them:
 
 Forwards between two simulated 10G ports with one thread and prints Mpps per frame size. Every frame is stamped when it
 arrives and checked when it leaves: loss, duplicates, reordering and corruption are counted.`,
@@ -103,14 +104,14 @@ both ends, and the table has them once.`,
 });
 
 /** `measure` without a subcommand. @throws UsageError */
-export const runForward: Command = (args, io) => {
+export const runForward: Command = (args, io, stop) => {
   const outer = args.map((arg) => /^--[tr]x(?==|$)/.exec(arg)?.[0]).find((option) => option !== undefined);
   if (outer !== undefined)
     throw new UsageError(
       `${outer}: without a subcommand, measure forwards between simulated ports; measure throughput, latency, loss and ` +
         'burst have a generator and a sink: measure throughput --tx PORT --rx PORT',
     );
-  return forward(args, io);
+  return forward(args, io, stop);
 };
 
 /** A size at which frames were lost, and the longest time that the machine held the loop up meanwhile. */

@@ -3,6 +3,7 @@ import { formatTime, parseCountWithin, parsePercent } from '../../text/units.js'
 import { benchRemarks, lossOf } from '../../measure/trial/bench.js';
 import { clockCost } from '../../measure/trial/clock-cost.js';
 import { GENERATOR_LIMITED, shortOffer } from '../../measure/trial/offer.js';
+import { Interrupted } from '../../measure/trial/trial.js';
 import { latencyMetrics, PERCENTILES } from '../../measure/results/metrics.js';
 import { findThroughput } from '../../measure/search/throughput.js';
 import { Histogram } from '../../stats/histogram.js';
@@ -121,16 +122,25 @@ minimum and maximum are exact to the nanosecond.`,
   },
 });
 
-/** The throughput without loss, frames/s; 0 when there is none. Says in `notes` when the generator may have set it. */
-async function throughput({ bench, size, name, progress }: Place, seconds: number, notes: string[]): Promise<number> {
+/**
+ * The throughput without loss, frames/s; 0 when there is none. Says in `notes` when the generator may have set it.
+ * @throws Interrupted
+ */
+async function throughput(
+  { bench, size, name, progress, stop }: Place,
+  seconds: number,
+  notes: string[],
+): Promise<number> {
   const { ndr, search } = await findThroughput(bench, size, {
     seconds,
     trials: 1,
     width: WIDTH,
+    stop,
     onTrial: ({ load }) => {
       progress(`${name}: looking for the throughput, ${(load / 1e6).toFixed(3)} Mpps`);
     },
   });
+  if (!search.complete) throw new Interrupted();
   if (search.generatorLimited) notes.push(`the throughput: ${GENERATOR_LIMITED}`);
   return ndr.lower ?? 0;
 }

@@ -1,7 +1,8 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
 import { UsageError } from '../../text/errors.js';
 import { parseCountWithin } from '../../text/units.js';
-import { helped, type Output } from './measure-cli.js';
+import { helped, type Command, type Output } from './measure-cli.js';
+import { signalNumber } from '../signals.js';
 import { readText } from '../../measure/results/files.js';
 import { countText, formatNumber, textTable } from '../../text/format.js';
 import { commandText } from '../../measure/matrix/matrix-command.js';
@@ -224,43 +225,32 @@ function conclude(summary: MatrixSummary, options: Options, io: Output, signal?:
   const again = `run the same command again to go on`;
   if (summary.interrupted) io.err(`interrupted: ${summary.done} of ${summary.runs} runs done; ${settings}; ${again}\n`);
   else if (summary.failed.length > 0) io.err(`${settings}; the same command tries the failed runs again\n`);
-  if (summary.interrupted) return 128 + (signal === undefined ? 1 : SIGNALS[signal]!);
+  if (summary.interrupted) return 128 + (signal === undefined ? 1 : signalNumber(signal));
   return summary.failed.length > 0 ? 1 : 0;
 }
 
-/** Signals that end a matrix, and their numbers (POSIX). */
-const SIGNALS: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
-
-/** Turns signals and stray exceptions into an orderly end of `body`. */
-async function guarded(
-  io: Output,
-  body: (signal: AbortSignal, by: () => NodeJS.Signals | undefined) => Promise<number>,
-): Promise<number> {
+/** Turns a wish to stop and stray exceptions into an orderly end of `body`. */
+async function guarded(io: Output, stop: AbortSignal, body: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const controller = new AbortController();
-  let received: NodeJS.Signals | undefined;
   const stray: Error[] = [];
-  const onSignal = (signal: NodeJS.Signals): void => {
+  const onWish = (): void => {
     io.err(
-      received === undefined
-        ? `\n${signal}: putting settings back …\n`
-        : '\nstill putting settings back: please wait\n',
+      `\n${String(stop.reason)}: putting settings back; a second signal ends this at once, and leaves them to --restore\n`,
     );
-    received ??= signal;
     controller.abort();
   };
   const onStray = (error: Error): void => {
     stray.push(error);
     controller.abort();
   };
-  const names = Object.keys(SIGNALS) as NodeJS.Signals[];
-  for (const name of names) process.on(name, onSignal);
+  stop.addEventListener('abort', onWish, { once: true });
   process.on('uncaughtException', onStray);
   try {
-    const code = await body(controller.signal, () => received);
+    const code = await body(controller.signal);
     for (const error of stray) throw error;
     return code;
   } finally {
-    for (const name of names) process.off(name, onSignal);
+    stop.removeEventListener('abort', onWish);
     process.off('uncaughtException', onStray);
   }
 }
@@ -270,7 +260,7 @@ async function run(
   options: Options,
   io: Output,
   signal: AbortSignal,
-  by: () => NodeJS.Signals | undefined,
+  stop: AbortSignal,
 ): Promise<number> {
   const progress = new Progress(expectedSeconds(matrix));
   const { out, seed } = options;
@@ -278,14 +268,14 @@ async function run(
   try {
     const summary = await runMatrix(matrix, { out, ...(seed !== undefined && { seed }), signal, onEvent });
     progress.stop();
-    return conclude(summary, options, io, by());
+    return conclude(summary, options, io, stop.aborted ? (stop.reason as NodeJS.Signals) : undefined);
   } finally {
     progress.stop();
   }
 }
 
 /** `measure matrix`. Returns the exit code. @throws UsageError */
-export async function runMatrixCommand(args: string[], io: Output): Promise<number> {
+export const runMatrixCommand: Command = async (args, io, stop = new AbortController().signal) => {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, MATRIX_HELP)) return 0;
   const options = readOptions(line);
@@ -299,11 +289,11 @@ export async function runMatrixCommand(args: string[], io: Output): Promise<numb
     }
     const matrix = readMatrix(options.file);
     if (options.mode === 'dry-run') dryRun(matrix, options, io);
-    else return await guarded(io, (signal, by) => run(matrix, options, io, signal, by));
+    else return await guarded(io, stop, (signal) => run(matrix, options, io, signal, stop));
     return 0;
   } catch (error) {
     if (!(error instanceof RestoreError)) throw error;
     io.err(`measure matrix: ${error.message}\n`);
     return 1;
   }
-}
+};

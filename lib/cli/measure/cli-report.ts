@@ -36,7 +36,7 @@ Exit code: 0 done, 2 wrong usage.
 const SVG_WIDTH = 880;
 
 /** `measure report`. Returns the exit code. @throws UsageError */
-export function runReport(args: string[], io: Output): number {
+export function runReport(args: readonly string[], io: Output): number {
   const line = new CommandLine(OPTIONS, args);
   if (helped(line, io, HELP)) return 0;
   const files = line.positionals;

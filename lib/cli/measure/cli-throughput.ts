@@ -51,11 +51,12 @@ together; in brackets the loads between which the true value lies, of which that
     const width = line.read('width', parsePart) ?? 0.005;
     return {
       about: (ways) => `${ways}, final trials of ${seconds} s${trials === 1 ? '' : `, majority of ${trials}`}`,
-      async *measure({ bench, size, name, ran, progress, remark }) {
+      async *measure({ bench, size, name, ran, progress, remark, stop }) {
         const found = await findThroughput(bench, size, {
           seconds,
           trials,
           width,
+          stop,
           onTrial: ({ load, seconds: length, trialSeconds }) => {
             const trial = `${(load / 1e6).toFixed(3)} Mpps for ${formatNumber(length, 3)} s`;
             progress(`${name}: ${trial}, ${formatNumber(trialSeconds, 3)} trial-seconds so far`);
@@ -63,7 +64,10 @@ together; in brackets the loads between which the true value lies, of which that
         });
         ran(found.trials);
         const { ndr, pdr, search, atNdr } = found;
-        const share = ({ lower = 0 }: GoalResult): string => ((100 * lower) / bench.maxLoad(size)).toFixed(1);
+        if (search.trials.length === 0) return;
+        const goalText = (goal: GoalResult): string => boundsText(goal, search.complete);
+        const share = ({ lower }: GoalResult): string =>
+          lower === undefined && !search.complete ? '–' : ((100 * (lower ?? 0)) / bench.maxLoad(size)).toFixed(1);
         if (atNdr !== undefined && atNdr.cores.length > 0)
           remark(` at NDR, the whole machine: ${coresText(atNdr.cores)}`);
         if (search.generatorLimited) remark(`: ${GENERATOR_LIMITED}.`);
@@ -90,10 +94,10 @@ together; in brackets the loads between which the true value lies, of which that
   },
 });
 
-/** `2.310 [2.301, 2.312]`; a bound that does not exist is a dash. */
-function goalText({ lower, upper }: GoalResult): string {
+/** `2.310 [2.301, 2.312]`; a bound that does not exist, or that a search has not come to, is a dash. */
+function boundsText({ lower, upper }: GoalResult, complete: boolean): string {
   const bound = (load: number | undefined): string => (load === undefined ? '–' : (load / 1e6).toFixed(3));
-  return `${((lower ?? 0) / 1e6).toFixed(3)} [${bound(lower)}, ${bound(upper)}]`;
+  return `${bound(complete ? (lower ?? 0) : lower)} [${bound(lower)}, ${bound(upper)}]`;
 }
 
 function shown(value: number | undefined): string {

@@ -96,8 +96,10 @@ export class Emitter {
 
   /** Prints the table, and below it what the figures do not say by themselves. */
   end(remarks: readonly string[] = []): void {
-    this.say(`${table(this.columns, this.#rows).join('\n')}\n`);
-    for (const remark of remarks) this.say(`\n${remark}\n`);
+    if (this.to.format !== 'table') return;
+    const { result = this.io.out } = this.io;
+    const rows = this.#rows.length === 0 ? [] : table(this.columns, this.#rows);
+    result([...rows, ...remarks.map((remark) => `\n${remark}`), ''].join('\n'));
   }
 }
 

@@ -2,7 +2,11 @@
 import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
 import { noteOf, type Bench, type BenchLoad, type BenchTrial } from '../../measure/trial/bench.js';
 import { cpuMetrics } from '../../measure/trial/cpu.js';
+import { Interrupted } from '../../measure/trial/trial.js';
 import type { Setup } from '../../measure/trial/setup.js';
+import { countText } from '../../text/format.js';
+import { formatTime } from '../../text/units.js';
+import { EXIT } from '../exit.js';
 import type { Cell, Result, ResultKind } from '../../measure/results/result.js';
 import { Emitter, numberColumns } from './emitter.js';
 import { helped, type Command } from './measure-cli.js';
@@ -30,7 +34,10 @@ export interface Place {
   size: number;
   /** The size and its place among the others: "64 bytes (1 of 7)". */
   name: string;
+  /** One trial. Asked to stop, it has counted until then. @throws Interrupted where it had not begun to count */
   run: (load: Omit<BenchLoad, 'size'>) => Promise<BenchTrial>;
+  /** For searches: a wish to stop. */
+  stop: AbortSignal;
   /** Trials that were run otherwise. */
   ran: (trials: readonly BenchTrial[]) => void;
   progress: (text: string) => void;
@@ -65,64 +72,130 @@ export interface Experiment<Name extends string> {
 
 type Needed = Exclude<keyof typeof BENCH_OPTIONS, 'tx' | 'rx'>;
 
-/** The subcommand; it returns 1 when lost frames are in no counter, or a size could not be measured. */
+/** One run of a subcommand on an open bench. */
+class Run {
+  readonly trials: BenchTrial[] = [];
+  readonly remarks: string[] = [];
+  /** Length of the trial that a wish to stop cut short, seconds. */
+  #cut: number | undefined;
+
+  constructor(
+    readonly kind: ResultKind,
+    readonly plan: Plan,
+    readonly setup: Setup,
+    readonly bench: Bench,
+    readonly emitter: Emitter,
+    readonly stop: AbortSignal,
+  ) {}
+
+  /** Measures until all sizes are done, or it is asked to stop. Returns how many sizes are done. */
+  async measure(): Promise<number> {
+    const { sizes } = this.setup;
+    for (const [i, size] of sizes.entries()) {
+      const at = this.#place(size, sizes.length === 1 ? '' : ` (${i + 1} of ${sizes.length})`);
+      try {
+        for await (const row of this.plan.measure(at)) this.#add(size, row);
+      } catch (error) {
+        if (!(error instanceof Interrupted)) throw error;
+      }
+      if (this.stop.aborted) return i;
+    }
+    return sizes.length;
+  }
+
+  #place(size: number, which: string): Place {
+    const { setup, bench, emitter, stop } = this;
+    return {
+      setup,
+      bench,
+      size,
+      stop,
+      name: `${size} bytes${which}`,
+      run: async (load) => {
+        const trial = await bench.run({ size, signal: stop, ...load });
+        if (stop.aborted) this.#cut = trial.seconds;
+        this.trials.push(trial);
+        return trial;
+      },
+      ran: (some) => this.trials.push(...some),
+      progress: (text) => {
+        emitter.progress(text);
+      },
+      remark: (text) => this.remarks.push(`${size} bytes${text}`),
+      tell: (text) => {
+        emitter.progress('');
+        emitter.io.err(`${text}\n`);
+      },
+    };
+  }
+
+  #add(size: number, { cell, metrics, trial, notes = [], texts, said, ...more }: Row): void {
+    const cores = trial?.cores;
+    const cut = this.#interrupted();
+    if (cut !== undefined) this.remarks.push(`${size} bytes: ${cut}.`);
+    this.emitter.add(
+      {
+        kind: this.kind,
+        cell: { ...this.bench.cell(size), ...cell },
+        metrics: { ...metrics, ...cpuMetrics(cores ?? []) },
+        ...more,
+        ...noteOf(...notes, cut),
+        ...(cores && { cores }),
+      },
+      texts,
+      said,
+    );
+  }
+
+  /** What is to be known of figures that were to be more. */
+  #interrupted(): string | undefined {
+    if (!this.stop.aborted) return undefined;
+    return this.#cut === undefined ? 'interrupted' : `interrupted after ${formatTime(this.#cut * 1e9)}`;
+  }
+}
+
+/**
+ * The subcommand; it returns 1 when lost frames are in no counter, or a size could not be measured. Asked to stop, it
+ * ends with what it has.
+ */
 export function experiment<Name extends string>(what: Experiment<Name | Needed>): Command {
   const [above, below] = what.help;
   const help = `${above}\n\n${optionsHelp(what.options)}\n${below === undefined ? '' : `\n${below}\n`}`;
-  return async (args, io) => {
+  return async (args, io, stop = new AbortController().signal) => {
     const line = new CommandLine<Name | Needed>(what.options, args);
-    if (helped(line, io, help)) return 0;
+    if (helped(line, io, help)) return EXIT.ok;
     const plan = what.plan(line);
     const to = readDestination(line);
-    const { setup, bench } = plan.open?.() ?? (await openBench(line as CommandLine<keyof typeof BENCH_OPTIONS>));
-    const trials: BenchTrial[] = [];
-    const remarks: string[] = [];
+    const open = plan.open ?? (() => openBench(line as CommandLine<keyof typeof BENCH_OPTIONS>, stop));
+    const opened = await orInterrupted(open);
+    if (opened === undefined) {
+      io.err('interrupted before anything was measured\n');
+      return EXIT.ok;
+    }
+    const { setup, bench } = opened;
     try {
       const emitter = new Emitter({ ...to, rate: setup.rate }, io, numberColumns(...what.heads));
       emitter.tellRepeats(what.kind);
       emitter.say(`${bench.title}\n${plan.about(bench.directions === 1 ? 'one way' : 'both ways')}\n\n`);
-      for (const [i, size] of setup.sizes.entries()) {
-        const place = setup.sizes.length === 1 ? '' : ` (${i + 1} of ${setup.sizes.length})`;
-        const at: Place = {
-          setup,
-          bench,
-          size,
-          name: `${size} bytes${place}`,
-          async run(load) {
-            const trial = await bench.run({ size, ...load });
-            trials.push(trial);
-            return trial;
-          },
-          ran: (some) => trials.push(...some),
-          progress: (text) => {
-            emitter.progress(text);
-          },
-          remark: (text) => remarks.push(`${size} bytes${text}`),
-          tell(text) {
-            emitter.progress('');
-            io.err(`${text}\n`);
-          },
-        };
-        for await (const { cell, metrics, trial, notes = [], texts, said, ...more } of plan.measure(at)) {
-          const cores = trial?.cores;
-          emitter.add(
-            {
-              kind: what.kind,
-              cell: { ...bench.cell(size), ...cell },
-              metrics: { ...metrics, ...cpuMetrics(cores ?? []) },
-              ...more,
-              ...noteOf(...notes),
-              ...(cores && { cores }),
-            },
-            texts,
-            said,
-          );
-        }
-      }
+      const run = new Run(what.kind, plan, setup, bench, emitter, stop);
+      const done = await run.measure();
+      const { trials, remarks } = run;
+      emitter.progress('');
       emitter.end([...(remarks.length === 0 ? [] : [remarks.join('\n')]), ...plan.end(trials)]);
+      if (stop.aborted) io.err(`interrupted: ${done} of ${countText(setup.sizes.length, 'size')} done\n`);
+      return plan.failed?.() === true || trials.some(({ unexplained }) => unexplained > 0) ? EXIT.failed : EXIT.ok;
     } finally {
       await bench.close();
     }
-    return plan.failed?.() === true || trials.some(({ unexplained }) => unexplained > 0) ? 1 : 0;
   };
+}
+
+/** What `open` gives; nothing where a wish to stop came first. */
+async function orInterrupted<T>(open: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await open();
+  } catch (error) {
+    if (error instanceof Interrupted) return undefined;
+    throw error;
+  }
 }

@@ -7,10 +7,12 @@ import { parsePercent } from '../../text/units.js';
 export interface Output {
   out: (text: string) => void;
   err: (text: string) => void;
+  /** What a run came to: as `out`, but to stderr where nobody reads stdout any more. Default: `out`. */
+  result?: (text: string) => void;
 }
 
-/** A subcommand: it returns the exit code. @throws UsageError, PortError */
-export type Command = (args: string[], io: Output) => number | Promise<number>;
+/** A subcommand: it returns the exit code. At the wish `stop` it ends with what it has. @throws UsageError, PortError */
+export type Command = (args: readonly string[], io: Output, stop?: AbortSignal) => number | Promise<number>;
 
 /** Whether the help was asked for: then it is printed. */
 export function helped(line: CommandLine<'help'>, io: Output, help: string): boolean {

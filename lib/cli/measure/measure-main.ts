@@ -1,5 +1,5 @@
 import { fail } from '../fail.js';
-import type { Output } from '../output.js';
+import type { Tool } from '../tool.js';
 import { version } from '../version.js';
 import { UsageError } from '../../text/errors.js';
 import { runBurst } from './cli-burst.js';
@@ -23,24 +23,34 @@ const COMMANDS = new Map<string, Command>([
   ['report', runReport],
 ]);
 
+/** Those that read files and print: signals end them as they end any program, also while they wait for a file. */
+const READERS = new Set(['compare', 'report']);
+
 function commandOf(word: string): Command {
   const command = COMMANDS.get(word);
   if (command !== undefined) return command;
   throw new UsageError(`no subcommand '${word}'; there are ${[...COMMANDS.keys()].join(', ')}`);
 }
 
-/** Runs `measure` as its command line says. Returns the exit code. */
-export async function runMeasure(args: string[], output: Output): Promise<number> {
+/** The tool. */
+export const measure: Tool = async (args, output, stop) => {
   const [word = ''] = args;
   if (word === '--version') {
     output.text(`measure ${version()}\n`);
     return 0;
   }
-  const io = { out: output.text.bind(output), err: output.error.bind(output) };
+  const io = {
+    out: output.text.bind(output),
+    err: output.error.bind(output),
+    result: (text: string) => {
+      output.result(text);
+    },
+  };
+  if (READERS.has(word)) stop.release();
   try {
     const plain = word === '' || word.startsWith('-');
-    return plain ? await runForward(args, io) : await commandOf(word)(args.slice(1), io);
+    return await (plain ? runForward(args, io, stop.signal) : commandOf(word)(args.slice(1), io, stop.signal));
   } catch (error) {
     return fail(COMMANDS.has(word) ? `measure ${word}` : 'measure', error, output);
   }
-}
+};

@@ -17,9 +17,10 @@ export const BENCH_OPTIONS = {
   rx: { value: 'PORT', help: 'The sink’s own port.' },
 } as const satisfies OptionTable;
 
-/** The bench that the options describe; close() it. @throws UsageError, PortError */
+/** The bench that the options describe; close() it. @throws UsageError, PortError; Interrupted when `stop` comes first */
 export async function openBench(
   line: CommandLine<keyof typeof BENCH_OPTIONS>,
+  stop?: AbortSignal,
 ): Promise<{ setup: Setup; bench: Bench }> {
   const [tx, rx] = [line.read('tx', String), line.read('rx', String)];
   if (tx === undefined && rx === undefined) {
@@ -41,7 +42,7 @@ export async function openBench(
   for (const port of device) if (samePort(rx, port)) throw samePorts('--rx', rx, '-i', port);
   const setup = readCommon(line);
   if (setup.rate === Infinity) throw new UsageError('--rate max: the highest load to offer is needed, such as 10G');
-  return { setup, bench: await outerBench(setup, { tx, rx, device }) };
+  return { setup, bench: await outerBench(setup, { tx, rx, device }, stop) };
 }
 
 /** Whether two names are one port, or have AF_XDP queues in common. @throws UsageError */

@@ -7,12 +7,32 @@ import { appendResults } from '../../measure/results/results.js';
 import { every } from '../every.js';
 import { EXIT } from '../exit.js';
 import type { Output } from '../output.js';
-import type { PktGenCommand } from './pkt-gen-options.js';
+import { parsePktGen, PKT_GEN_HELP, type PktGenCommand } from './pkt-gen-options.js';
 import { intervalText, Numbers, openedText, ratesBetween, ratesOfRun, summaryText, timesOf } from './pkt-gen-text.js';
-import { onSignals } from '../signals.js';
+import { stdoutTaken } from '../port-text.js';
+import type { Stop } from '../signals.js';
+import type { Tool } from '../tool.js';
+import { version } from '../version.js';
+
+/** The tool. */
+export const pktGen: Tool = async (args, output, stop) => {
+  const command = parsePktGen(args);
+  switch (command.action) {
+    case 'help':
+      output.text(PKT_GEN_HELP);
+      return EXIT.ok;
+    case 'version':
+      output.text(`pkt-gen ${version()}\n`);
+      return EXIT.ok;
+    case 'run':
+      output.asJson = command.json;
+      output.stdoutTaken = stdoutTaken([command.settings.name]);
+      return run(command, output, stop);
+  }
+};
 
 /** Runs the generator until a signal, a limit or the end of its source. Returns the exit code; throws what failed. */
-export async function runPktGen(command: PktGenCommand, output: Output): Promise<number> {
+async function run(command: PktGenCommand, output: Output, stop: Stop): Promise<number> {
   const { settings, intervalSeconds } = command;
   const numbers = new Numbers(command.raw);
   const say = (sentence: string): void => {
@@ -26,7 +46,7 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
   // A file that cannot be written is told before anything is sent, not after.
   add([]);
   const generator = startGenerator(settings, say);
-  const release = onSignals(() => {
+  stop.onWish(() => {
     generator.stop();
   });
   let stopReports = (): void => undefined;
@@ -54,8 +74,11 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
     stopReports();
     // A run that failed has sent and received all the same.
     const { reason, report } = ended instanceof RunError ? ended.ended : ended;
-    output.text(summaryText(report, settings, numbers));
-    output.json({ type: 'summary', reason, ...jsonOf(report, undefined, true) });
+    output.result(summaryText(report, settings, numbers), {
+      type: 'summary',
+      reason,
+      ...jsonOf(report, undefined, true),
+    });
     if (ended instanceof RunError) throw ended;
     add([resultOf(command, report)]);
     const problem = report.problem ?? unanswered(settings, report);
@@ -64,7 +87,6 @@ export async function runPktGen(command: PktGenCommand, output: Output): Promise
     return EXIT.failed;
   } finally {
     stopReports();
-    release();
   }
 }
 

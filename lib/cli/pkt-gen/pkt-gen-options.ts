@@ -149,8 +149,8 @@ be on one machine; times that another clock wrote are counted apart. Jitter is h
 differs from the one asked for, at the moment a frame is handed to the port.
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP stop it: what is in the tx rings is sent, the port is closed, a summary is printed.
-Frames count as sent when they have left. A second signal ends it at once, a third even while it waits for a FIFO that
-nobody else opens.
+Frames count as sent when they have left. A second signal, more than a second later, ends it at once, a third even while
+it waits for a FIFO that nobody else opens.
 
 exit code: 0 done, 1 the run failed or a capture was damaged, 2 wrong usage, 128 + signal after a second signal
 

@@ -6,7 +6,7 @@ import { cpuMetrics } from '../trial/cpu.js';
 import type { Measured } from './measured.js';
 import { benchTrial, costMetrics, lossOf, unexplainedRemarks, type BenchTrial } from '../trial/bench.js';
 import { DEFAULT_WAIT } from '../trial/setup.js';
-import { runTrial, type TrialOptions } from '../trial/trial.js';
+import { Interrupted, runTrial, type TrialOptions } from '../trial/trial.js';
 
 export type Scalar = string | number | boolean;
 
@@ -168,5 +168,7 @@ function measured(trial: BenchTrial, rate: number): Measured {
 export async function runTrialPlan({ options, workers }: TrialPlan, signal: AbortSignal): Promise<Measured> {
   const { clock, rate } = parsePortSpec(options.names[0]) as SimSpec;
   const trials = await Promise.all(Array.from({ length: workers }, () => runTrial({ ...options, signal })));
+  // A cell's trial is whole, or is run again.
+  if (signal.aborted) throw new Interrupted();
   return measured(benchTrial(trials, clock, options.wait ?? DEFAULT_WAIT), rate);
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../../text/errors.js';
 import { native } from '../../shim/native.js';
 import { coreShares, cpuMetrics, readCores } from '../trial/cpu.js';
+import { Interrupted } from '../trial/trial.js';
 import { unwritable } from '../results/files.js';
 import { inspectInterface } from './inspect.js';
 import { iperf3Error } from './iperf3.js';
@@ -118,8 +119,6 @@ async function restoreLeft(out: string): Promise<string | undefined> {
 export function restoreMatrix(out: string): Promise<string | undefined> {
   return locked(out, () => restoreLeft(out));
 }
-
-class Interrupted extends Error {}
 
 class Runner {
   readonly #journal: Journal;

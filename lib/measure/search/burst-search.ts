@@ -1,4 +1,5 @@
 import type { Bench, BenchTrial } from '../trial/bench.js';
+import { wholeTrial } from './whole-trial.js';
 
 /** What a burst of back-to-back frames came to. */
 export interface BurstTrial {
@@ -57,13 +58,15 @@ function guessBetween(trials: readonly BurstTrial[], width: number, lower: numbe
 }
 
 /**
- * Searches the longest burst without loss once. `atLongest` is the trial of that burst; absent when even one frame was lost.
+ * Searches the longest burst without loss once; nothing where `stop` came first. `atLongest` is the trial of that burst;
+ * absent when even one frame was lost.
  */
 export async function findBurst(
   bench: Bench,
   size: number,
-  options: { seconds: number; width: number; onBurst?: (frames: number) => void },
-): Promise<BurstResult & { benchTrials: BenchTrial[]; atLongest?: BenchTrial }> {
+  options: { seconds: number; width: number; onBurst?: (frames: number) => void; stop?: AbortSignal },
+): Promise<(BurstResult & { benchTrials: BenchTrial[]; atLongest?: BenchTrial }) | undefined> {
+  const { stop } = options;
   const rate = bench.maxLoad(size) / bench.directions;
   const benchTrials: BenchTrial[] = [];
   const steps = burstSteps(Math.max(1, Math.round(rate * options.seconds)), options.width);
@@ -71,7 +74,9 @@ export async function findBurst(
   while (!step.done) {
     const frames = step.value;
     options.onBurst?.(frames);
-    const trial = await bench.run({ size, load: bench.maxLoad(size), seconds: frames / rate, frames });
+    const load = { size, load: bench.maxLoad(size), seconds: frames / rate, frames };
+    const trial = await wholeTrial(bench, { ...load, ...(stop && { signal: stop }) });
+    if (trial === undefined) return undefined;
     benchTrials.push(trial);
     step = steps.next(trial.lost);
   }

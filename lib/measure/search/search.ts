@@ -64,7 +64,7 @@ export interface SearchResult {
   goals: GoalResult[];
   trials: SearchTrial[];
   trialSeconds: number;
-  /** False when `limitSeconds` ended the search early: bounds are then missing or wider apart than asked. */
+  /** False when the search was ended early: bounds are then missing or wider apart than asked. */
   complete: boolean;
   /** True when the generator fell short of a load and so, not the device, may have set an upper bound. */
   generatorLimited: boolean;
@@ -314,10 +314,11 @@ function checkOptions({ goals, minLoad, maxLoad }: SearchOptions): void {
 }
 
 /**
- * The search as a generator: it yields each trial to run and is sent what that trial counted. It never looks at a
- * clock, so the same answers give the same search. Throws RangeError for options that make no sense.
+ * The search as a generator: it yields each trial to run and is sent what that trial counted; sent nothing, it ends with
+ * what it has. It never looks at a clock, so the same answers give the same search. Throws RangeError for options that
+ * make no sense.
  */
-export function* searchSteps(options: SearchOptions): Generator<TrialRequest, SearchResult, TrialCounts> {
+export function* searchSteps(options: SearchOptions): Generator<TrialRequest, SearchResult, TrialCounts | undefined> {
   checkOptions(options);
   const { goals, limitSeconds = Infinity } = options;
   const longest = Math.max(...goals.map((goal) => goal.finalSeconds));
@@ -328,19 +329,22 @@ export function* searchSteps(options: SearchOptions): Generator<TrialRequest, Se
 
   // Everything at once: what the device makes of it says where to look.
   const first = { load: options.maxLoad, seconds: Math.min(initialSeconds, longest) };
-  evidence.add(first, yield first);
-  for (const progress of [0, 0.5, 1]) {
+  const all = yield first;
+  if (all === undefined) complete = false;
+  else evidence.add(first, all);
+  for (const progress of complete ? [0, 0.5, 1] : []) {
     const stage = new Stage(progress, initialSeconds, options.maxLoad);
     // The strictest goal first: its bounds often serve the next goal too.
     for (const [i, goal] of goals.entries()) {
       const navigator = new Navigator(evidence, goal, stage, hints[i], options);
       for (let load = navigator.next(); load !== undefined; load = navigator.next()) {
         const request = { load, seconds: stage.seconds(goal) };
-        if (evidence.seconds + request.seconds > limitSeconds) {
+        const counts = evidence.seconds + request.seconds > limitSeconds ? undefined : yield request;
+        if (counts === undefined) {
           complete = false;
           break;
         }
-        evidence.add(request, yield request);
+        evidence.add(request, counts);
       }
     }
     if (!complete) break;
@@ -369,9 +373,9 @@ export function* searchSteps(options: SearchOptions): Generator<TrialRequest, Se
 }
 
 /** Runs either search's generator against a real device. */
-export async function runSearch<T>(
-  steps: Generator<TrialRequest, T, TrialCounts>,
-  trial: (request: TrialRequest) => Promise<TrialCounts> | TrialCounts,
+export async function runSearch<T, Counts extends TrialCounts | undefined>(
+  steps: Generator<TrialRequest, T, Counts>,
+  trial: (request: TrialRequest) => Promise<Counts> | Counts,
 ): Promise<T> {
   let step = steps.next();
   while (!step.done) step = steps.next(await trial(step.value));

@@ -1,6 +1,7 @@
 /** The throughput of a bench, NDR and PDR, and what it says as a result. */
 import { UsageError } from '../../text/errors.js';
 import { costMetrics, type Bench, type BenchTrial } from '../trial/bench.js';
+import { wholeTrial } from './whole-trial.js';
 import {
   firstSeconds,
   lossRatio,
@@ -22,6 +23,8 @@ export interface ThroughputOptions {
   /** Width of the intervals as a share of their upper end. */
   width: number;
   onTrial?: (trial: { load: number; seconds: number; trialSeconds: number }) => void;
+  /** Ends the search with what it has. */
+  stop?: AbortSignal;
 }
 
 export interface Throughput {
@@ -35,7 +38,7 @@ export interface Throughput {
 
 /** Searches a bench for NDR and PDR at one frame size. @throws UsageError when the trials are too short for the link */
 export async function findThroughput(bench: Bench, size: number, options: ThroughputOptions): Promise<Throughput> {
-  const { seconds, trials: repeats, width, onTrial } = options;
+  const { seconds, trials: repeats, width, onTrial, stop } = options;
   const goals = repeats === 1 ? ndrPdrGoals(seconds, width) : steadyGoals(seconds, repeats, width);
   const maxLoad = bench.maxLoad(size);
   // The shortest trial still offers a frame in each direction.
@@ -49,7 +52,8 @@ export async function findThroughput(bench: Bench, size: number, options: Throug
   let trialSeconds = 0;
   const search = await runSearch(searchSteps({ goals, minLoad, maxLoad }), async (request) => {
     onTrial?.({ ...request, trialSeconds });
-    const trial = await bench.run({ size, ...request });
+    const trial = await wholeTrial(bench, { size, ...request, ...(stop && { signal: stop }) });
+    if (trial === undefined) return undefined;
     trialSeconds += request.seconds;
     trials.push({ load: request.load, asked: request.seconds, ratio: lossRatio(request, trial), trial });
     return { offered: trial.offered, lost: trial.lost };
@@ -67,15 +71,14 @@ export async function findThroughput(bench: Bench, size: number, options: Throug
   };
 }
 
-/** Its figures, as result files name them. */
+/** Its figures, as result files name them; of a search that was ended early the throughput is none of them. */
 export function throughputMetrics({ search, ndr, pdr, atNdr }: Throughput): Record<string, number> {
   const bounds = (name: string, { lower, upper }: GoalResult): Record<string, number> => ({
     ...(lower === undefined ? {} : { [`${name}_lower_mpps`]: lower / 1e6 }),
     ...(upper === undefined ? {} : { [`${name}_upper_mpps`]: upper / 1e6 }),
   });
   return {
-    ndr_mpps: (ndr.lower ?? 0) / 1e6,
-    pdr_mpps: (pdr.lower ?? 0) / 1e6,
+    ...(search.complete && { ndr_mpps: (ndr.lower ?? 0) / 1e6, pdr_mpps: (pdr.lower ?? 0) / 1e6 }),
     ...bounds('ndr', ndr),
     ...bounds('pdr', pdr),
     trial_s: search.trialSeconds,

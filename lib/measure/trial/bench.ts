@@ -16,6 +16,8 @@ export interface BenchLoad {
   frames?: number;
   /** Measure latency; see TrialOptions. */
   latencyEvery?: number;
+  /** Ends the trial early: it has counted until then, or rejects with Interrupted where nothing was counted. */
+  signal?: AbortSignal;
 }
 
 /** What a trial counted, sums of the directions. */
@@ -74,7 +76,8 @@ export function simBench(setup: SimSetup): Bench {
       const share = load === undefined ? {} : { load: Math.min(1, load / maxLoad(size)) };
       const trial = await runTrial({ ...trialOptions(setup, size), ...rest, ...share });
       const counts = benchTrial([trial], setup.specs[0].clock, setup.wait);
-      if (load === undefined) return counts;
+      // A trial that was ended early kept to its load until then, as simulated ports do.
+      if (load === undefined || rest.signal?.aborted === true) return counts;
       return { ...counts, due: rest.frames === undefined ? load * rest.seconds : rest.frames * directions };
     },
   };

@@ -7,6 +7,7 @@ import type { Bench, BenchLoad, BenchTrial } from './bench.js';
 import { coreShares, readCores } from './cpu.js';
 import { openEnd, type End, type RunningEnd } from './end.js';
 import { DEFAULT_RATE, type Setup, waitCell } from './setup.js';
+import { Interrupted } from './trial.js';
 
 /** Frames still on the way are waited for until none has come for so long, and for two seconds at most (RFC 2544 section 23). */
 const QUIET_MS = 200;
@@ -30,7 +31,7 @@ export interface OuterPorts {
  * whatever else joins the two. One way. Frames are numbered and followed; those of one trial do not count in another.
  * @throws UsageError, PortError
  */
-export async function outerBench(setup: Setup, ports: OuterPorts): Promise<Bench> {
+export async function outerBench(setup: Setup, ports: OuterPorts, signal?: AbortSignal): Promise<Bench> {
   const { tx, rx, device } = ports;
   const { burst, copy, wait, oneWay, cpu } = setup;
   const rate = setup.rate;
@@ -59,7 +60,7 @@ export async function outerBench(setup: Setup, ports: OuterPorts): Promise<Bench
       const ended = bridge?.ended.then(() => result);
       return Promise.race(ended === undefined ? [result] : [result, ended]);
     };
-    await forwards(run, tx, rx);
+    await forwards((load) => run({ ...load, ...(signal && { signal }) }), tx, rx);
     return {
       title: [tx, ...(device.length > 0 ? [device.join(' ⇄ ')] : ['device']), rx].join(' → '),
       directions: 1,
@@ -103,7 +104,7 @@ async function forwards(run: (load: BenchLoad) => Promise<BenchTrial>, tx: strin
 }
 
 async function trial(
-  { size, load, seconds, frames }: BenchLoad & { load: number },
+  { size, load, seconds, frames, signal }: BenchLoad & { load: number },
   stream: number,
   generator: End,
   sink: End,
@@ -112,8 +113,12 @@ async function trial(
 ): Promise<BenchTrial> {
   const receiving = sink.start({ kind: 'receive', stream });
   let sending: RunningEnd | undefined;
+  const stop = (): void => sending?.stop();
+  const stopped = (): boolean => signal?.aborted === true;
+  signal?.addEventListener('abort', stop, { once: true });
   try {
     await receiving.running;
+    if (stopped()) throw new Interrupted();
     const cores = readCores();
     const run = Float64Array.from(bridge?.run ?? []);
     const most = frames ?? Math.round(load * seconds);
@@ -129,13 +134,16 @@ async function trial(
     receiving.stop();
     const { received } = (await receiving.ended).report;
     if (sent === undefined || received === undefined) throw new Error('a generator or sink without counts');
+    const early = stopped();
+    if (early && sent.frames === 0) throw new Interrupted();
     const forwarded = received.tagged - received.duplicates;
     const length = ns / 1e9;
+    const due = sent.frames + sent.givenUp;
     const spent = (position: number): number => (after === undefined ? 0 : after[position] - run[position]);
     return {
       seconds: length,
       // A burst is sent whole however long that takes: the schedule it was held against says how slowly.
-      due: frames === undefined ? most : Math.max(most, sent.frames + sent.givenUp),
+      due: early ? due : frames === undefined ? most : Math.max(most, due),
       offered: sent.frames,
       forwarded,
       lost: Math.max(0, sent.frames - forwarded),
@@ -156,6 +164,7 @@ async function trial(
       latency: { histogram: received.latency, every: 1, unmatched: received.otherClock + received.old },
     };
   } finally {
+    signal?.removeEventListener('abort', stop);
     sending?.stop();
     receiving.stop();
   }

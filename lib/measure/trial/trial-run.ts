@@ -2,7 +2,7 @@
 import { Bridge, nicSide } from '../../forward/bridge.js';
 import { BUSY_NS, Control, SAMPLED_NS } from '../../threads/control.js';
 import { notForwarded } from '../../forward/counters.js';
-import { PortError, UsageError } from '../../text/errors.js';
+import { UsageError } from '../../text/errors.js';
 import { turning } from '../../forward/loop.js';
 import { spin, type Turning } from '../../threads/loop.js';
 import { now } from '../../shim/native.js';
@@ -28,7 +28,7 @@ interface Snapshot {
 }
 
 /** Opens the ports of a trial. @throws UsageError when they cannot be measured, PortError when one fails */
-export function openTrial(job: TrialJob): Served<undefined, undefined, undefined, TrialResult> {
+export function openTrial(job: TrialJob): Served<undefined, undefined, undefined, TrialResult | undefined> {
   if (!job.virtual) pin(job.cpu);
   const ports = openPorts(job.names);
   const close = (): void => {
@@ -47,7 +47,8 @@ export function runTrialHere(job: TrialJob): TrialResult {
   const { run, close } = openTrial(job);
   const nothing = (): void => undefined;
   try {
-    return run(undefined, new Control(), { running: nothing, say: nothing, report: nothing }).ended;
+    // Nobody has its control block, so that nobody can end it early.
+    return run(undefined, new Control(), { running: nothing, say: nothing, report: nothing }).ended!;
   } finally {
     close();
   }
@@ -74,10 +75,12 @@ class Trial {
     }
   }
 
-  run(): TrialResult {
+  /** What was counted, until now where the trial is to be ended early; nothing where it had not begun to count. */
+  run(): TrialResult | undefined {
     // The compiler needs a while to see what is hot; frames missed meanwhile are not the trial's.
     this.#turnFor(this.job.warmupSeconds * 1e9);
     this.#quiet();
+    if (this.control.stopping) return undefined;
     const before = this.#snapshot();
     for (const latency of this.#latency) latency.reset();
     const run = new Float64Array(16);
@@ -132,23 +135,21 @@ class Trial {
     return this.job.virtual ? this.a.linkTime : now();
   }
 
-  /** Turns until `over`. @throws PortError when the trial is to be ended early */
   #turnUntil(over: () => boolean, run: Float64Array = new Float64Array(16)): void {
-    const look = (): true | undefined => (over() || this.control.stopping ? true : undefined);
-    spin(this.#turning, run, look);
-    if (this.control.stopping) throw new PortError('the trial was ended early', this.job.names.join(' and '));
+    spin(this.#turning, run, () => over() || undefined);
   }
 
   #turnFor(ns: number, run?: Float64Array): void {
     const end = this.#now() + ns;
-    this.#turnUntil(() => this.#now() >= end, run);
+    this.#turnUntil(() => this.control.stopping || this.#now() >= end, run);
   }
 
   /** Until the frames of the burst have all arrived at the ports, but no longer than a link can be held up. */
   #turnUntilSent(run: Float64Array): void {
     const sources = this.job.oneWay ? [this.a] : [this.a, this.b];
     const deadline = this.#now() + this.job.seconds * 1e9 + BURST_GRACE_NS;
-    this.#turnUntil(() => sources.every((port) => port.ended()) || this.#now() > deadline, run);
+    const over = (): boolean => sources.every((port) => port.ended()) || this.#now() > deadline;
+    this.#turnUntil(() => this.control.stopping || over(), run);
   }
 
   #latencyResult(): Pick<TrialResult, 'latency'> {

@@ -1,8 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DEFAULT_BURST } from '../../forward/bridge.js';
 import { UsageError } from '../../text/errors.js';
 import { startThread } from '../../threads/thread.js';
 import { formatPortSpec, parsePortSpec } from '../../names/portspec.js';
 import type { SimSpec } from '../../names/portspec.js';
+import { lineRate } from '../../text/units.js';
 import type { WaitMode } from '../../forward/wait.js';
 import type { TrialJob, TrialResult } from './trial-job.js';
 import { runTrialHere } from './trial-run.js';
@@ -33,9 +35,15 @@ export interface TrialOptions {
   cpu?: number;
   /** Measure the latency of every so many-th frame, a power of two. Default: of none. */
   latencyEvery?: number;
-  /** Ends the trial early: it then rejects. */
+  /** Ends the trial early: it has counted until then, or rejects with Interrupted where nothing was counted. */
   signal?: AbortSignal;
 }
+
+/** A trial was to end before it had counted anything. */
+export class Interrupted extends Error {}
+
+/** Turns and frames of a trial that is over before a thread for it would have started. */
+const FEW = 100_000;
 
 /** Until the compiler has optimised the loop; measured: the last deoptimisation comes within 0.3 s. */
 const WARMUP_SECONDS = 0.5;
@@ -51,10 +59,12 @@ function simName(name: string, { size, load }: TrialOptions): SimSpec {
   };
 }
 
+const leastOf = (mix: SimSpec['size']): number => Math.min(...mix.map(({ size }) => size));
+
 /**
  * Runs one trial in a thread of its own, so that each begins with a fresh compiler and no garbage; on the virtual clock
  * in the thread that calls.
- * @throws UsageError when the ports cannot be measured, PortError when one fails
+ * @throws UsageError when the ports cannot be measured, PortError when one fails, Interrupted
  */
 export async function runTrial(options: TrialOptions): Promise<TrialResult> {
   const specs = options.names.map((name) => simName(name, options));
@@ -78,8 +88,16 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     latencyEvery: options.latencyEvery ?? 0,
   };
   // Nothing on the virtual clock depends on how fast the thread is, so a new one has no use, but to be ended early.
-  if (virtual && options.signal === undefined) return runTrialHere(job);
-  const { ended, stop } = startThread<undefined, undefined, TrialResult>({
+  const frames = Math.max(...specs.map(({ rate, load, size }) => load * lineRate(rate, leastOf(size))));
+  const few = job.seconds * Math.max(frames, 1e9 / a.step) <= FEW;
+  if (virtual && (few || options.signal === undefined)) {
+    // Signals are heard between two turns of the event loop.
+    if (options.signal !== undefined) await nextTurn();
+    if (options.signal?.aborted === true) throw new Interrupted();
+    return runTrialHere(job);
+  }
+  if (options.signal?.aborted === true) throw new Interrupted();
+  const { ended, stop } = startThread<undefined, undefined, TrialResult | undefined>({
     url: new URL('./trial-worker.js', import.meta.url),
     name: 'trial',
     job,
@@ -87,7 +105,9 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
   });
   options.signal?.addEventListener('abort', stop, { once: true });
   try {
-    return await ended;
+    const result = await ended;
+    if (result === undefined) throw new Interrupted();
+    return result;
   } finally {
     options.signal?.removeEventListener('abort', stop);
   }
