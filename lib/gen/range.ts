@@ -109,8 +109,3 @@ export function parseEndpoint(text: string, defaultPort: number): Endpoint {
     port: { first, last },
   };
 }
-
-/** How many values a range has. */
-export function rangeSize({ first, last }: Range): number {
-  return last - first + 1;
-}

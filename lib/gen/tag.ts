@@ -11,12 +11,6 @@
  */
 export const TAG_BYTES = 18;
 
-/** Words from the one that holds the magic number; the stream number is the upper half of the word before it. */
-export const MAGIC = 0;
-export const SEQUENCE = 1;
-export const SENT_HIGH = 2;
-export const SENT_LOW = 3;
-
 /** The magic numbers as words in memory, i.e. with their bytes reversed: on the wire 6e 6d 62 3f, "nmb?", and "nmb!". */
 export const REQUEST = 0x3f626d6e;
 export const REPLY = 0x21626d6e;

@@ -3,7 +3,7 @@
  * library (libnetmap.h, nmport_open); interface names may also contain hyphens here.
  */
 import { parseCountWithin } from '../text/units.js';
-import { field, readPairs, unit, unknown, writePairs, type Draft, type Options } from './port-options.js';
+import { field, integer, readPairs, unknown, writePairs, type Draft, type Options } from './port-options.js';
 import { pipeId } from './pipe-name.js';
 import { interfaceName, type Slice } from './slice.js';
 
@@ -100,7 +100,6 @@ export interface NetmapSpec {
   readonly offset?: NetmapOffset;
 }
 
-const integer = (min: number, max: number) => unit((text) => parseCountWithin(text, min, max));
 const ringNumber = (value: Slice) => value.read((text) => parseCountWithin(text, 0, 4094, 'ring')); // NETMAP_RING_MASK is 0xfff
 const RINGS = integer(1, 65535);
 const SLOTS = integer(1, 65536);

@@ -1,6 +1,5 @@
 /** `pipe:NAME{K` and `pipe:NAME}K`: the two ends of a pipe in shared memory. */
-import { parseCountWithin } from '../text/units.js';
-import { field, optionsText, readPairs, splitOptions, unit, type Draft, type Options } from './port-options.js';
+import { field, integer, optionsText, readPairs, splitOptions, type Draft, type Options } from './port-options.js';
 import type { Slice } from './slice.js';
 
 /** One end of a pipe between processes of this machine. */
@@ -18,15 +17,7 @@ export interface PipeSpec {
   readonly slots: number;
 }
 
-const OPTIONS: Options<PipeSpec> = new Map([
-  field(
-    'slots',
-    'slots',
-    '2048',
-    1024,
-    unit((text) => parseCountWithin(text, 2, 65536)),
-  ),
-]);
+const OPTIONS: Options<PipeSpec> = new Map([field('slots', 'slots', '2048', 1024, integer(2, 65536))]);
 
 /** A name of our own making (not an interface's): 1..64 characters, fit for a file name. */
 export function poolName(name: Slice, example: string): string {

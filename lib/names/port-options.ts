@@ -1,4 +1,5 @@
 /** The options of a port name, `@key=value,key=value`: one table entry a key says how it is read and how it is written. */
+import { parseCountWithin } from '../text/units.js';
 import { nearest, type Slice } from './slice.js';
 
 /** A spec while it is put together. */
@@ -21,10 +22,13 @@ export interface Value<T> {
   readonly write: (value: T) => string;
 }
 
-/** A value read by a parser of lib/units.ts. */
+/** A value read by a parser of text/units.ts. */
 export function unit<T>(parse: (text: string) => T, write: (value: T) => string = String): Value<T> {
   return { read: (value) => value.read(parse), write };
 }
+
+/** A whole number, both ends included. */
+export const integer = (min: number, max: number): Value<number> => unit((text) => parseCountWithin(text, min, max));
 
 /** A number for which `off` means 0. */
 export function orOff(value: Value<number>): Value<number> {

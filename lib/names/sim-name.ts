@@ -2,7 +2,6 @@
 import {
   FCS_BYTES,
   parseCount,
-  parseCountWithin,
   parseRate,
   parseShare,
   parseSizeMix,
@@ -15,6 +14,7 @@ import {
 } from '../text/units.js';
 import {
   field,
+  integer,
   optionsText,
   orOff,
   readPairs,
@@ -99,7 +99,6 @@ const DEFAULTS = {
   seed: 1,
 } as const satisfies Omit<SimSpec, 'kind' | 'text' | 'name' | 'flap'>;
 
-const integer = (min: number, max: number) => unit((text) => parseCountWithin(text, min, max));
 const count = unit(parseCount);
 /** With every slot skipped, no frame would ever arrive. */
 function parseSkip(text: string): number {
@@ -147,7 +146,7 @@ const OPTIONS: Options<SimSpec> = new Map([
   }),
   field('buf', 'buf', '2048', DEFAULTS.buf, {
     read(value) {
-      const bytes = value.read((text) => parseCountWithin(text, 64, 65472));
+      const bytes = integer(64, 65472).read(value);
       return bytes % 64 === 0
         ? bytes
         : value.fail('a buffer size is a multiple of 64 bytes; expected for example 2048');

@@ -43,7 +43,7 @@ export class Slice {
     throw new UsageError(`bad ${this.subject}: ${message}\n${pointAt(this.source, at)}`, at);
   }
 
-  /** Reads the text with a parser of lib/units.ts; its error becomes one that points into the whole text. */
+  /** Reads the text with a parser of text/units.ts; its error becomes one that points into the whole text. */
   read<T>(parse: (text: string) => T): T {
     try {
       return parse(this.text);

@@ -3,11 +3,11 @@ import { parseCountWithin } from '../text/units.js';
 import {
   field,
   flag,
+  integer,
   optionsText,
   orOff,
   readPairs,
   splitOptions,
-  unit,
   word,
   type Draft,
   type Options,
@@ -63,7 +63,7 @@ const QUEUES: Value<Queues> = {
 };
 
 function powerOfTwo(value: Slice): number {
-  const slots = value.read((text) => parseCountWithin(text, 16, 65536));
+  const slots = integer(16, 65536).read(value);
   return Number.isInteger(Math.log2(slots))
     ? slots
     : value.fail(`AF_XDP rings have a power of two of slots, not ${slots}; expected for example 2048`);
@@ -87,7 +87,7 @@ const OPTIONS: Options<XdpSpec> = new Map([
     read: (value) => (word('2048', '4096').read(value) === '2048' ? 2048 : 4096),
     write: String,
   }),
-  field('busy-poll', 'busyPoll', '64', 0, orOff(unit((text) => parseCountWithin(text, 0, 65535)))),
+  field('busy-poll', 'busyPoll', '64', 0, orOff(integer(0, 65535))),
   field('netns', 'netns', 'lab', undefined, { read: netnsName, write: (name) => name }),
 ]);
 

@@ -1,3 +1,4 @@
+import { FCS_BYTES } from '../text/units.js';
 import { DROP, FORWARD, type ProgramFactory } from './program.js';
 
 /** What a token bucket lets through. */
@@ -7,8 +8,6 @@ export interface Limit {
   /** Bytes that may pass at once after a pause, 64 or more: at least as long as the longest frame that is to pass. */
   readonly burst: number;
 }
-
-const FCS_BYTES = 4;
 
 /** Forwards frames as fast as a token bucket fills, and drops the others. Each thread has a bucket of its own. */
 export function limit({ rate, burst }: Limit): ProgramFactory {

@@ -1,4 +1,5 @@
 import { randomStream } from '../stats/random.js';
+import { FCS_BYTES } from '../text/units.js';
 
 /** A link as it is to behave, one way. Shares are probabilities, 0..1; times ns. */
 export interface LinkSpec {
@@ -17,8 +18,6 @@ export interface LinkSpec {
   /** Where the random numbers start; default 1. */
   readonly seed?: number;
 }
-
-const FCS_BYTES = 4;
 
 /**
  * One way of an emulated link: says of each frame when it arrives, how often, or that it is lost. It holds no frame.

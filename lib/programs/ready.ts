@@ -1,8 +1,18 @@
 /** Ready programs by name, as a command line gives them: `filter:udp and port 53`, `vlan:add=5`, `respond:ip=…,mac=…`. */
-import { field, flag, readPairs, unit, unknown, type Draft, type Options, type Value } from '../names/port-options.js';
+import {
+  field,
+  flag,
+  integer,
+  readPairs,
+  unit,
+  unknown,
+  type Draft,
+  type Options,
+  type Value,
+} from '../names/port-options.js';
 import { Slice } from '../names/slice.js';
 import { ipBytes, macBytes } from '../text/address.js';
-import { parseCountWithin, parseRate, parseShare, rateText, shareText } from '../text/units.js';
+import { parseRate, parseShare, rateText, shareText } from '../text/units.js';
 import { filter } from './filter/filter.js';
 import { flows } from './flows.js';
 import { limit, type Limit } from './limit.js';
@@ -11,8 +21,6 @@ import { respond, type Responder } from './respond.js';
 import { rewrite, type Rewrite } from './rewrite.js';
 import { sample } from './sample.js';
 import { vlan } from './vlan.js';
-
-const integer = (min: number, max: number) => unit((text) => parseCountWithin(text, min, max));
 
 /** An address; what reads it gives undefined where the text is none. */
 function address(read: (text: string) => number[] | undefined, example: string): Value<readonly number[]> {

@@ -1,4 +1,4 @@
-import { checksum } from '../rings/checksum.js';
+import { checksum, udpChecksum } from '../rings/checksum.js';
 import { NONE, type Frame } from './frame.js';
 import { FORWARD, type ProgramFactory } from './program.js';
 import { ICMP6, TCP, UDP } from './protocols.js';
@@ -76,7 +76,7 @@ function update(frame: Frame, at: number, difference: number): void {
 /** 0 says that there is no checksum; one that comes out as 0 is sent as its other form (RFC 768). */
 function updateUdp(frame: Frame, at: number, difference: number): void {
   const old = frame.u16(at);
-  if (old !== 0) frame.setU16(at, checksum((old ^ 0xffff) + difference) || 0xffff);
+  if (old !== 0) frame.setU16(at, udpChecksum((old ^ 0xffff) + difference));
 }
 
 /** Writes 16-bit words and adds up what that does to a checksum. */

@@ -1,6 +1,6 @@
 /** Sizes of frames, and of what holds them. Every parser throws a {@link UsageError} with text, cause and example. */
 import { UsageError } from './errors.js';
-import { parseInteger, scaled, type Quantity } from './quantity.js';
+import { parseInteger, type Quantity } from './quantity.js';
 
 /** Bytes of the frame check sequence, counted in every frame size, never in a slot's `len` (IEEE 802.3, 3.2.9). */
 export const FCS_BYTES = 4;
@@ -99,15 +99,4 @@ export function mixSequence(mix: readonly WeightedSize[]): number[] {
 /** The text that {@link parseSizeMix} reads back as `mix`. */
 export function sizeMixText(mix: readonly WeightedSize[]): string {
   return mix.map(({ size, weight }) => (weight === 1 ? String(size) : `${size}*${weight}`)).join('+');
-}
-
-/** A number of bytes for people, in powers of ten: `343 MB`, four significant digits. */
-export function formatBytes(bytes: number): string {
-  return scaled(bytes, [
-    [1e12, 'TB'],
-    [1e9, 'GB'],
-    [1e6, 'MB'],
-    [1e3, 'kB'],
-    [1, 'B'],
-  ]);
 }

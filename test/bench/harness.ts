@@ -65,10 +65,6 @@ export class Report {
   }
 
   print(): void {
-    const columns = ['', this.unit, 'min – max', ''].map((head, i) => ({
-      head,
-      align: i === 1 ? ('right' as const) : ('left' as const),
-    }));
-    console.log(`\n${this.title}\n${table(columns, this.#rows).join('\n')}`);
+    console.log(`\n${this.title}\n${table(['', this.unit, 'min – max', ''], this.#rows, (column) => column === 1)}`);
   }
 }

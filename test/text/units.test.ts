@@ -6,7 +6,6 @@ import {
   FCS_BYTES,
   IMIX,
   WIRE_OVERHEAD_BYTES,
-  formatBytes,
   formatRate,
   formatTime,
   lineRate,
@@ -346,9 +345,6 @@ describe('formatters', () => {
     assert.equal(formatTime(80), '80 ns');
     assert.equal(formatTime(1_500_000), '1.5 ms');
     assert.equal(formatTime(90e9), '90 s');
-    assert.equal(formatBytes(343_019_520), '343 MB');
-    assert.equal(formatBytes(64), '64 B');
-    assert.equal(formatBytes(2048), '2.048 kB');
   });
 
   it('keep a message on one line, with the caret under the character', () => {

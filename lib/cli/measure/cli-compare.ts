@@ -20,7 +20,8 @@ import {
   overallTexts,
   unjudgedText,
 } from '../../measure/compare/compare-text.js';
-import { countText, formatChange, formatShare, textTable } from '../../text/format.js';
+import { countText, formatChange, formatShare } from '../../text/format.js';
+import { table } from '../../text/table.js';
 import { cellKey } from '../../measure/results/result.js';
 import { readResults } from '../../measure/results/results.js';
 
@@ -77,7 +78,12 @@ export function compareText(result: CompareResult): string {
     // One cell alone is named above.
     const from = rows.every(([cell]) => cell === '') ? 1 : 0;
     if (names.common !== '') lines.push(`In every row: ${names.common}`, '');
-    lines.push(textTable([head, ...rows].map((row) => row.slice(from))), '', ...methodText(result));
+    const shown = rows.map((row) => row.slice(from));
+    lines.push(
+      table(head.slice(from), shown, () => false),
+      '',
+      ...methodText(result),
+    );
   }
   const together = overallTexts(result);
   if (together.length > 0) lines.push('', ...together);

@@ -4,7 +4,8 @@ import { parseCountWithin } from '../../text/units.js';
 import { helped, type Command, type Output } from './measure-cli.js';
 import { signalNumber } from '../signals.js';
 import { readText } from '../../measure/results/files.js';
-import { countText, formatNumber, textTable } from '../../text/format.js';
+import { countText, formatNumber } from '../../text/format.js';
+import { table } from '../../text/table.js';
 import { commandText } from '../../measure/matrix/matrix-command.js';
 import { MATRIX_FILE, readMatrix, type Matrix } from '../../measure/matrix/matrix-file.js';
 import { repeatsText } from '../../measure/compare/compare-text.js';
@@ -175,7 +176,8 @@ function summaryTable(out: string): string {
       formatNumber(Math.min(...values)),
       formatNumber(Math.max(...values)),
     ]);
-  return rows.length === 0 ? '' : `${textTable([['cell', 'metric', 'n', 'median', 'least', 'most'], ...rows])}\n`;
+  const heads = ['cell', 'metric', 'n', 'median', 'least', 'most'];
+  return rows.length === 0 ? '' : `${table(heads, rows, () => false)}\n`;
 }
 
 function dryRun(matrix: Matrix, options: Options, io: Output): void {

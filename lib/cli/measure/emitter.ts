@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { table, type Column } from '../../text/table.js';
+import { table } from '../../text/table.js';
 import type { Output } from './measure-cli.js';
 import { repeatsText } from '../../measure/compare/compare-text.js';
 import { appendResults, readResults } from '../../measure/results/results.js';
@@ -19,7 +19,8 @@ export class Emitter {
   constructor(
     readonly to: Destination & { rate: number },
     readonly io: Output,
-    readonly columns: readonly Column[],
+    /** Headings of the table; they break at `\n`. */
+    readonly heads: readonly string[],
   ) {
     // A file that cannot be written is told before anything is measured, not after.
     if (to.out === undefined) return;
@@ -98,7 +99,7 @@ export class Emitter {
   end(remarks: readonly string[] = []): void {
     if (this.to.format !== 'table') return;
     const { result = this.io.out } = this.io;
-    const rows = this.#rows.length === 0 ? [] : table(this.columns, this.#rows);
+    const rows = this.#rows.length === 0 ? [] : [table(this.heads, this.#rows, () => true)];
     result([...rows, ...remarks.map((remark) => `\n${remark}`), ''].join('\n'));
   }
 }
@@ -106,9 +107,4 @@ export class Emitter {
 /** Results that a file has already; a device has none, and may have no end. */
 function earlierIn(file: string): Result[] {
   return statSync(file).isFile() ? readResults(file).lines.map(({ result }) => result) : [];
-}
-
-/** Right-aligned columns; a heading breaks at `\n`. */
-export function numberColumns(...heads: string[]): Column[] {
-  return heads.map((head) => ({ head, align: 'right' }));
 }

@@ -8,7 +8,7 @@ import { countText } from '../../text/format.js';
 import { formatTime } from '../../text/units.js';
 import { EXIT } from '../exit.js';
 import type { Cell, Result, ResultKind } from '../../measure/results/result.js';
-import { Emitter, numberColumns } from './emitter.js';
+import { Emitter } from './emitter.js';
 import { helped, type Command } from './measure-cli.js';
 import { openBench, type BENCH_OPTIONS } from './open-bench.js';
 import { readDestination } from './setup-options.js';
@@ -174,7 +174,7 @@ export function experiment<Name extends string>(what: Experiment<Name | Needed>)
     }
     const { setup, bench } = opened;
     try {
-      const emitter = new Emitter({ ...to, rate: setup.rate }, io, numberColumns(...what.heads));
+      const emitter = new Emitter({ ...to, rate: setup.rate }, io, what.heads);
       emitter.tellRepeats(what.kind);
       emitter.say(`${bench.title}\n${plan.about(bench.directions === 1 ? 'one way' : 'both ways')}\n\n`);
       const run = new Run(what.kind, plan, setup, bench, emitter, stop);
