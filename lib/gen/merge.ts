@@ -8,6 +8,10 @@ function sum<T>(parts: readonly T[], key: Numeric<T>): number {
   return parts.reduce((total, part) => total + (part[key] as number), 0);
 }
 
+function sums<T, Key extends Numeric<T>>(parts: readonly T[], ...keys: Key[]): Record<Key, number> {
+  return Object.fromEntries(keys.map((key) => [key, sum(parts, key)])) as Record<Key, number>;
+}
+
 function together(histograms: readonly HistogramJson[]): Histogram {
   const all = new Histogram();
   for (const json of histograms) all.merge(Histogram.fromJSON(json));
@@ -30,8 +34,7 @@ export function mergeReports(reports: readonly GenReport[]): GenReport {
     ...(received.length > 0 && { received: mergeReceived(received) }),
     ...(reflected.length > 0 && { reflected: mergeReflected(reflected) }),
     stats,
-    userNs: sum(reports, 'userNs'),
-    systemNs: sum(reports, 'systemNs'),
+    ...sums(reports, 'userNs', 'systemNs'),
     ...(problem !== undefined && { problem }),
   };
 }
@@ -47,13 +50,8 @@ function mergeSent(parts: readonly Sent[]): Sent {
   const deviation = parts.reduce((total, part) => total + (part.meanDeviationNs ?? 0) * (part.gaps?.count ?? 0), 0);
   return {
     ...first,
-    frames: sum(parts, 'frames'),
-    bytes: sum(parts, 'bytes'),
-    unsent: sum(parts, 'unsent'),
-    refused: sum(parts, 'refused'),
+    ...sums(parts, 'frames', 'bytes', 'unsent', 'refused', 'txFull', 'givenUp'),
     span: spanOf(parts),
-    txFull: sum(parts, 'txFull'),
-    givenUp: sum(parts, 'givenUp'),
     ...(first.targetPps !== undefined && {
       targetPps: parts.reduce((total, { targetPps = 0 }) => total + targetPps, 0),
       gaps: gaps.toJSON(),
@@ -63,29 +61,17 @@ function mergeSent(parts: readonly Sent[]): Sent {
 }
 
 function mergeReflected(parts: readonly Reflected[]): Reflected {
-  return {
-    frames: sum(parts, 'frames'),
-    bytes: sum(parts, 'bytes'),
-    unsent: sum(parts, 'unsent'),
-    refused: sum(parts, 'refused'),
-    span: spanOf(parts),
-    ignored: sum(parts, 'ignored'),
-  };
+  return { ...sums(parts, 'frames', 'bytes', 'unsent', 'refused', 'ignored'), span: spanOf(parts) };
 }
 
 function mergeReceived(parts: readonly Received[]): Received {
   const { seen, lost, twice } = mergeStreams(parts.flatMap((part) => part.seen));
   return {
-    frames: sum(parts, 'frames'),
-    bytes: sum(parts, 'bytes'),
-    tagged: sum(parts, 'tagged'),
+    ...sums(parts, 'frames', 'bytes', 'tagged', 'reordered', 'otherClock', 'old'),
     streams: seen.length,
     lost,
     duplicates: sum(parts, 'duplicates') + twice,
-    reordered: sum(parts, 'reordered'),
     before: seen.reduce((total, { first }) => total + ((first - 1) >>> 0), 0),
-    otherClock: sum(parts, 'otherClock'),
-    old: sum(parts, 'old'),
     latency: together(parts.map((part) => part.latency)).toJSON(),
     seen,
     span: spanOf(parts),
