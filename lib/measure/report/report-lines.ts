@@ -3,7 +3,7 @@ import { commonSettings, namerWithout } from '../results/cells.js';
 import { formatNumber } from '../../text/format.js';
 import { median } from '../../stats/rank.js';
 import type { ResultLine } from '../results/result.js';
-import type { Point } from './svg.js';
+import type { Point, Series } from './svg.js';
 
 export const where = ({ file, line }: ResultLine): string => `${file}:${line}`;
 
@@ -34,8 +34,11 @@ export function groupBy<T>(items: readonly T[], key: (item: T) => string): Map<s
   return groups;
 }
 
-/** Names the series of a line: by settings that are not the same in all lines, nor `axis`, and by its file where there are several. */
-export function seriesNamer(lines: readonly ResultLine[], axis?: string): (line: ResultLine) => string {
+/**
+ * Names the series of a line: by settings that are not the same in all lines, nor `axis`, and by its file where there are
+ * several; `whole` where nothing tells them apart.
+ */
+export function seriesNamer(lines: readonly ResultLine[], axis?: string, whole = ''): (line: ResultLine) => string {
   const several = new Set(lines.map(({ file }) => file)).size > 1;
   const left = Object.keys(commonSettings(lines.map(({ result }) => result.cell)));
   if (axis !== undefined) left.push(axis);
@@ -43,7 +46,21 @@ export function seriesNamer(lines: readonly ResultLine[], axis?: string): (line:
     lines.map(({ result }) => result.cell),
     left,
   );
-  return ({ file, result }) => [nameOf(result.cell), several ? file : ''].filter(Boolean).join(', ');
+  return ({ file, result }) => [nameOf(result.cell), several ? file : ''].filter(Boolean).join(', ') || whole;
+}
+
+/** A line of points for each name, one at each value of the setting `axis`, from left to right. */
+export function seriesOver(
+  axis: string,
+  lines: readonly ResultLine[],
+  nameOf: (line: ResultLine) => string,
+  pointAt: (value: string, here: readonly ResultLine[]) => Point,
+): Series[] {
+  return [...groupBy(lines, nameOf)].map(([name, group]) => {
+    const places = groupBy(group, ({ result }) => String(result.cell[axis]));
+    const points = [...places].map(([value, here]) => pointAt(value, here));
+    return { name, points: points.sort((a, b) => a.x - b.x) };
+  });
 }
 
 /** Of all repeats at one place: the median, with the range as whisker. */

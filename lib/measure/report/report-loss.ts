@@ -2,11 +2,11 @@
 import type { Figure } from './figure.js';
 import { formatShare } from '../../text/format.js';
 import { median } from '../../stats/rank.js';
-import { groupBy, pointOf, seriesNamer } from './report-lines.js';
+import { pointOf, seriesNamer, seriesOver } from './report-lines.js';
 import { linesTable } from './report-table.js';
 import type { ResultLine } from '../results/result.js';
 import { linearAxis, ratioAxis } from './scale.js';
-import { xyChart, type Chart, type Series } from './svg.js';
+import { xyChart, type Chart } from './svg.js';
 
 export function lossFigures(all: readonly ResultLine[]): Figure[] {
   const lines = all.filter(
@@ -16,14 +16,8 @@ export function lossFigures(all: readonly ResultLine[]): Figure[] {
   const offered = lines.every(({ result }) => 'offered_mpps' in result.metrics);
   const loadOf = ({ result }: ResultLine): number =>
     offered ? result.metrics.offered_mpps : (result.cell.load as number) * 100;
-  const nameOf = seriesNamer(lines, 'load');
-  const series = [...groupBy(lines, nameOf)].map(([name, group]): Series => {
-    const points = [...groupBy(group, (line) => String(line.result.cell.load))].map(([load, here]) =>
-      pointOf(median(here.map(loadOf)), `load ${load}`, 'loss ratio', here, (line) => line.result.metrics.loss),
-    );
-    return { name: name || 'loss', points: points.sort((a, b) => a.x - b.x) };
-  });
-  const losses = lines.map(({ result }) => result.metrics.loss).filter((loss) => loss > 0);
+  const lossOf = ({ result }: ResultLine): number => result.metrics.loss;
+  const losses = lines.map(lossOf).filter((loss) => loss > 0);
   const chart: Chart = {
     label: 'Loss ratio by offered load',
     x: linearAxis(
@@ -32,7 +26,9 @@ export function lossFigures(all: readonly ResultLine[]): Figure[] {
       Math.max(...lines.map(loadOf)),
     ),
     y: ratioAxis('frames lost', losses.length > 0 ? Math.min(...losses) : 0.001, formatShare),
-    series,
+    series: seriesOver('load', lines, seriesNamer(lines, 'load', 'loss'), (load, here) =>
+      pointOf(median(here.map(loadOf)), `load ${load}`, 'loss ratio', here, lossOf),
+    ),
   };
   return [
     {

@@ -18,8 +18,7 @@ export function sampleFigures(all: readonly ResultLine[]): Figure[] {
   return metrics.map((metric): Figure => {
     const lines = sampled.filter(({ result }) => (result.samples![metric] ?? []).length > 0);
     const { label, unit } = metricOf(metric, lines[0]?.result.units);
-    const nameOf = seriesNamer(lines);
-    const series = [...groupBy(lines, nameOf)].map(([name, runs]): Series => {
+    const series = [...groupBy(lines, seriesNamer(lines, undefined, label))].map(([name, runs]): Series => {
       const points = runs.flatMap(({ result }, run) => {
         const step = result.sample_s ?? 1;
         return result.samples![metric].map((y, i) => ({
@@ -29,7 +28,7 @@ export function sampleFigures(all: readonly ResultLine[]): Figure[] {
           begins: i === 0,
         }));
       });
-      return { name: name || label, points };
+      return { name, points };
     });
     const points = series.flatMap((one) => one.points);
     const chart: Chart = {

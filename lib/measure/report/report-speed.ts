@@ -2,7 +2,7 @@
 import { lineRate } from '../../text/units.js';
 import type { Figure } from './figure.js';
 import { formatNumber } from '../../text/format.js';
-import { groupBy, hasSize, pointOf, seriesNamer, sizeOf } from './report-lines.js';
+import { groupBy, hasSize, pointOf, seriesNamer, seriesOver, sizeOf } from './report-lines.js';
 import { kindTables, linesTable, type Computed } from './report-table.js';
 import type { ResultKind, ResultLine } from '../results/result.js';
 import { linearAxis, valuesAxis } from './scale.js';
@@ -28,22 +28,14 @@ const lineMpps = (line: ResultLine): number => mppsAt(gbpsOf(line), directionsOf
 function speedSeries(lines: readonly ResultLine[], unit: string, scale: (line: ResultLine) => number): Series[] {
   return SPEEDS.flatMap(([kind, metric, label, bounds]) => {
     const some = lines.filter(({ result }) => result.kind === kind && metric in result.metrics);
-    const nameOf = seriesNamer(lines, 'size');
-    return [...groupBy(some, nameOf)].map(([settings, group]): Series => {
-      const points = [...groupBy(group, (line) => String(sizeOf(line)))].map(([size, here]) => {
-        const point = pointOf(
-          Number(size),
-          `${size} B`,
-          unit,
-          here,
-          (line) => line.result.metrics[metric] * scale(line),
-        );
-        const [low, high] = (bounds ?? []).map((bound) => here[0].result.metrics[bound] as number | undefined);
-        if (here.length > 1 || low === undefined || high === undefined) return point;
-        return { ...point, low: low * scale(here[0]), high: high * scale(here[0]) };
-      });
-      const name = [label, settings].filter(Boolean).join(', ');
-      return { name, points: points.sort((a, b) => a.x - b.x) };
+    const valueOf = (line: ResultLine): number => line.result.metrics[metric] * scale(line);
+    const settingsOf = seriesNamer(lines, 'size');
+    const nameOf = (line: ResultLine): string => [label, settingsOf(line)].filter(Boolean).join(', ');
+    return seriesOver('size', some, nameOf, (size, here) => {
+      const point = pointOf(Number(size), `${size} B`, unit, here, valueOf);
+      const [low, high] = (bounds ?? []).map((bound) => here[0].result.metrics[bound] as number | undefined);
+      if (here.length > 1 || low === undefined || high === undefined) return point;
+      return { ...point, low: low * scale(here[0]), high: high * scale(here[0]) };
     });
   });
 }

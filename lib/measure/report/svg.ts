@@ -99,6 +99,25 @@ function spaced(ticks: readonly Tick[], position: (at: number) => number): Set<T
   return kept;
 }
 
+/** What stands below a chart: the texts of those ticks that have room, and the label of the axis. */
+function belowChart(
+  x: Axis,
+  place: (at: number) => number,
+  [left, right]: [number, number],
+  bottom: number,
+  width: number,
+): { texts: ReadonlySet<Tick>; body: string } {
+  const texts = spaced(x.ticks, place);
+  const middle = (tick: Tick): number => {
+    const half = textWidth(tick.text) / 2;
+    return Math.min(width - half, Math.max(half, place(tick.at)));
+  };
+  const centred = ' text-anchor="middle" class="muted"';
+  const body = [...texts].map((tick) => write(middle(tick), bottom + 20, tick.text, centred));
+  body.push(write((left + right) / 2, bottom + 40, shorten(x.label, right - left), centred));
+  return { texts, body: body.join('') };
+}
+
 export interface Point {
   x: number;
   y: number;
@@ -170,17 +189,10 @@ export function xyChart(chart: Chart, width: number): string {
     body.push(line(left, atY(tick.at), right, atY(tick.at), 'grid'));
     body.push(write(left - 8, atY(tick.at) + 4, tick.text, ' text-anchor="end" class="muted"'));
   }
-  const texts = spaced(x.ticks, atX);
-  for (const tick of x.ticks) {
-    body.push(line(atX(tick.at), bottom, atX(tick.at), bottom + (texts.has(tick) ? 6 : 3), 'axis'));
-    const half = textWidth(tick.text) / 2;
-    const middle = Math.min(width - half, Math.max(half, atX(tick.at)));
-    if (texts.has(tick)) body.push(write(middle, bottom + 20, tick.text, ' text-anchor="middle" class="muted"'));
-  }
-  body.push(line(left, bottom, right, bottom, 'axis'));
-  body.push(
-    write((left + right) / 2, bottom + 40, shorten(x.label, right - left), ' text-anchor="middle" class="muted"'),
-  );
+  const below = belowChart(x, atX, [left, right], bottom, width);
+  for (const tick of x.ticks)
+    body.push(line(atX(tick.at), bottom, atX(tick.at), bottom + (below.texts.has(tick) ? 6 : 3), 'axis'));
+  body.push(line(left, bottom, right, bottom, 'axis'), below.body);
   series.forEach((one, index) => {
     const path = one.points
       .map((point, i) => `${i === 0 || point.begins ? 'M' : 'L'}${px(atX(point.x))} ${px(atY(point.y))}`)
@@ -301,16 +313,8 @@ export function forestChart(forest: Forest, width: number): string {
   const bottom = top + rows.length * pitch + 4;
   const place = (value: number): number => left + Math.min(1, Math.max(0, x.place(value))) * (right - left);
   const body = [key];
-  const texts = spaced(x.ticks, place);
-  for (const tick of x.ticks) {
-    body.push(line(place(tick.at), top, place(tick.at), bottom, tick.at === 0 ? 'axis' : 'grid'));
-    const half = textWidth(tick.text) / 2;
-    const middle = Math.min(width - half, Math.max(half, place(tick.at)));
-    if (texts.has(tick)) body.push(write(middle, bottom + 18, tick.text, ' text-anchor="middle" class="muted"'));
-  }
-  body.push(
-    write((left + right) / 2, bottom + 38, shorten(x.label, right - left), ' text-anchor="middle" class="muted"'),
-  );
+  for (const { at } of x.ticks) body.push(line(place(at), top, place(at), bottom, at === 0 ? 'axis' : 'grid'));
+  body.push(belowChart(x, place, [left, right], bottom, width).body);
   rows.forEach((row, i) => {
     const y = top + (i + 1) * pitch - (beside ? 10 : 14);
     if (beside) {
@@ -329,5 +333,5 @@ export function forestChart(forest: Forest, width: number): string {
     body.push(`<path class="whisker s${row.style % COLOURS}" style="fill:none" d="${shape}"/>`);
     body.push(mark(row.style, place(row.at), y, row.title));
   });
-  return document(width, bottom + 48, forest.label, body);
+  return document(width, bottom + 50, forest.label, body);
 }
