@@ -88,9 +88,16 @@ export class Bridge {
    */
   turn(): number {
     const ports = this.#ports;
+    for (let i = 0; i < ports.length; i++) ports[i].rxsync();
+    const moved = this.move();
+    for (let i = 0; i < ports.length; i++) ports[i].txsync();
+    return moved;
+  }
+
+  /** Forwards both ways what the rings show, without a sync. Returns the slots moved. */
+  move(): number {
     const groups = this.#groups;
     let burst = this.#burst;
-    for (let i = 0; i < ports.length; i++) ports[i].rxsync();
     let moved = 0;
     for (let i = 0; i < groups.length; i++) {
       if (this.#limit > 0) {
@@ -100,7 +107,6 @@ export class Bridge {
       }
       moved += groups[i].move(burst);
     }
-    for (let i = 0; i < ports.length; i++) ports[i].txsync();
     return moved;
   }
 

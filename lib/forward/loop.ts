@@ -8,13 +8,15 @@ import { PollWait, type WaitMode } from './wait.js';
 
 /** A bridge as something to turn. */
 export function turning(bridge: Bridge, mode: WaitMode): Turning {
-  const turn = (): number => bridge.turn();
   if (mode === 'poll') {
     const wait = new PollWait(bridge);
+    // Where poll() syncs every port, it is the only call of a turn: it sends what was moved and shows what has come.
+    const turn = wait.syncs ? (): number => bridge.move() : (): number => bridge.turn();
     return {
       turns: 1,
       turn,
-      idle: () => {
+      rest: (moved) => {
+        if (moved && !wait.syncs) return false;
         wait.wait();
         return true;
       },
@@ -22,10 +24,10 @@ export function turning(bridge: Bridge, mode: WaitMode): Turning {
   }
   return {
     turns: PASS_TURNS,
-    turn,
-    // Nothing came for a while: whoever shares this CPU, the kernel's receiving threads first, may bring it sooner.
-    idle: () => {
-      native.yieldCpu();
+    turn: () => bridge.turn(),
+    rest: (moved) => {
+      // Nothing came for a while: whoever shares this CPU, the kernel's receiving threads first, may bring it sooner.
+      if (!moved) native.yieldCpu();
       return false;
     },
   };

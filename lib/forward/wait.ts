@@ -39,6 +39,8 @@ export class PollWait {
   /** `struct pollfd` for each descriptor: fd; events | revents << 16. */
   readonly #list: Int32Array;
   readonly #timeoutMs: number;
+  /** Whether every port's syncs are poll()'s doing: a turn then needs none of its own. */
+  readonly syncs: boolean;
 
   constructor({ a, b, lanes: [forth, back] }: Waiting) {
     const ports = new Set([a.port, b.port]);
@@ -53,6 +55,7 @@ export class PollWait {
     this.#list = Int32Array.from(fds.flatMap((fd) => [fd, 0]));
     const naps = [...ports].filter((port) => port.fds.length === 0).map((port) => port.napNs / 1e6);
     this.#timeoutMs = Math.min(LONGEST_MS, ...naps);
+    this.syncs = [...ports].every((port) => port.willPoll !== undefined);
   }
 
   /**
@@ -63,13 +66,17 @@ export class PollWait {
     const list = this.#list;
     let timeout = this.#timeoutMs;
     for (const { port, first, from, to } of this.#watched) {
-      let events = from.some((lane) => lane.stopped <= 0) ? POLLIN : 0;
-      for (const { stopped, tx } of to) {
-        if (stopped <= 0) continue;
-        if (tx.space === 0) events |= POLLOUT;
+      let events = 0;
+      for (let i = 0; i < from.length; i++) if (from[i].stopped <= 0) events = POLLIN;
+      for (let i = 0; i < to.length; i++) {
+        if (to[i].stopped <= 0) continue;
+        if (to[i].tx.space === 0) events |= POLLOUT;
         else timeout = Math.min(timeout, MORE_ROOM_MS);
       }
       for (let i = 0; i < port.fds.length; i++) list[2 * (first + i) + 1] = events;
+      // Without POLLIN the slots that were taken from stay with us, and whoever sends has so many fewer.
+      if (this.syncs && from.length > 0 && (events & POLLIN) === 0) port.rxsync();
+      port.willPoll?.();
     }
     if (list.length === 0) {
       native.sleepNs(timeout * 1e6);

@@ -15,9 +15,10 @@ const AHEAD_NS = 200_000;
 const LONGEST_NS = 10e6;
 
 /** How the thread of an engine waits. Returns whether it slept. */
-function idler(engine: Engine, port: Port, mode: WaitMode): () => boolean {
+function rester(engine: Engine, port: Port, mode: WaitMode): (moved: boolean) => boolean {
   const list = Int32Array.from(port.fds.flatMap((fd) => [fd, POLLIN]));
-  return () => {
+  return (moved) => {
+    if (moved) return false;
     const ahead = engine.wait(clock[0]);
     // Below 0 a frame has become due since the turn.
     if (ahead !== 0) {
@@ -40,7 +41,7 @@ function engineWork(engine: Engine, port: Port, mode: WaitMode, report: () => Ge
     turns: 1,
     ports: [port],
     turn: () => engine.turn(clock[0]),
-    idle: idler(engine, port, mode),
+    rest: rester(engine, port, mode),
     over: () => engine.over(clock[0]),
     watch: (t, say) => {
       stalls.look(t, say);

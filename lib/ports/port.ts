@@ -36,6 +36,11 @@ export interface Port {
 
   /** Descriptors that poll() as readable when frames have arrived and writable when tx slots are free; may be empty. */
   readonly fds: readonly number[];
+  /**
+   * Called before a poll() on the descriptors that does what txsync() does and, asked for POLLIN, what rxsync() does.
+   * Absent: poll() only waits.
+   */
+  willPoll?(): void;
   /** Nanoseconds the thread may sleep for lack of work where there is no descriptor to wait on. */
   readonly napNs: number;
 

@@ -23,8 +23,8 @@ export interface Turning {
   readonly turns: number;
   /** One turn. Returns the slots moved. */
   turn(): number;
-  /** Called when nothing moved since the last look. Returns whether it slept of its own will. */
-  idle(): boolean;
+  /** Called between turns and a look, with whether anything moved since the last. Returns whether it slept of its own will. */
+  rest(moved: boolean): boolean;
 }
 
 /** What is run in a thread: turns, and what there is to see to between them. */
@@ -87,7 +87,7 @@ export function spin<Result>(work: Turning, run: Float64Array, look: () => Resul
     looked += ns;
     if (ns > run[LONGEST_GAP_NS]) run[LONGEST_GAP_NS] = ns;
     most = ns > PASS_NS ? Math.max(1, most >> 1) : Math.min(work.turns, 2 * most);
-    if (busyTurns === 0 && work.idle()) {
+    if (work.rest(busyTurns > 0)) {
       native.readClock();
       looked = clock[0];
     }

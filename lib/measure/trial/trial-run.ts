@@ -68,7 +68,7 @@ class Trial {
     this.#bridge = new Bridge(nicSide(a), nicSide(b), { burst: job.burst, copy: job.copy, oneWay: job.oneWay });
     const work = turning(this.#bridge, job.wait);
     // On the virtual clock nothing depends on how fast the machine is, nor may where a trial ends.
-    this.#turning = job.virtual ? { ...work, turns: 1, idle: () => false } : work;
+    this.#turning = job.virtual ? { ...work, turns: 1, rest: () => false } : work;
     if (job.latencyEvery > 0) {
       this.#latency.push(b.watchLatency(a, job.latencyEvery));
       if (!job.oneWay) this.#latency.push(a.watchLatency(b, job.latencyEvery));

@@ -108,18 +108,24 @@ class Held {
     this.#heads = Int32Array.from(rings, (ring) => ring.head);
   }
 
-  check(): void {
+  /** Returns whether the user let go of a slot, or the kernel has one: whether a sync can do anything for a tx ring. */
+  check(): boolean {
     const rings = this.#rings;
+    let due = false;
     for (let i = 0; i < rings.length; i++) {
-      const { i32, base } = rings[i];
+      const { i32, base, numSlots } = rings[i];
       const head = i32[base + RING_HEAD];
+      const free = i32[base + RING_TAIL] - head;
+      if (free !== -1 && free !== numSlots - 1) due = true;
       if (head === this.#heads[i] && head === i32[base + RING_CUR]) continue;
+      due = true;
       if (owned(rings[i], this.#heads[i])) this.#heads[i] = head;
       else {
         this.reinits++;
         rings[i].moveTo(this.#heads[i]);
       }
     }
+    return due;
   }
 
   /** Slots that the user let go of after the last sync. */
@@ -201,7 +207,7 @@ class NetmapPort implements Port {
   }
 
   txsync(): void {
-    this.#heldTx.check();
+    if (!this.#heldTx.check()) return;
     const errno = native.netmapTxsync(this.#handle);
     if (errno !== 0) throw this.#failed('NIOCTXSYNC', errno);
   }
@@ -210,6 +216,11 @@ class NetmapPort implements Port {
     this.#heldRx.check();
     const errno = native.netmapRxsync(this.#handle);
     if (errno !== 0) throw this.#failed('NIOCRXSYNC', errno);
+  }
+
+  willPoll(): void {
+    this.#heldTx.check();
+    this.#heldRx.check();
   }
 
   #failed(call: string, errno: number): PortError {
