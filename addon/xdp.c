@@ -396,6 +396,23 @@ static napi_value bpf_xdp_link(napi_env env, napi_callback_info info) {
   return bpf_result(env, port, fd);
 }
 
+// bpfLinkUpdate(link, program): the program takes the place of the link's, between two frames. Linux 5.9, as above.
+static napi_value bpf_link_update(napi_env env, napi_callback_info info) {
+  enum { LINK_UPDATE = 29 };
+  struct {
+    uint32_t link_fd, new_prog_fd, flags, old_prog_fd;
+  } attr = {.flags = 0};
+  napi_value argv[2];
+  if (!get_args(env, info, 2, argv)) return NULL;
+  handle *link = handle_get(env, argv[0], HANDLE_BPF);
+  handle *program = link == NULL ? NULL : handle_get(env, argv[1], HANDLE_BPF);
+  if (program == NULL) return NULL;
+  attr.link_fd = (uint32_t)link->fd;
+  attr.new_prog_fd = (uint32_t)program->fd;
+  if (bpf(LINK_UPDATE, &attr, sizeof attr) != 0) return throw_errno(env, errno, "bpf(BPF_LINK_UPDATE)", link->name);
+  return NULL;
+}
+
 // bpfClose(handle): a map, a program or a link.
 static napi_value bpf_close(napi_env env, napi_callback_info info) {
   napi_value argv[1];
@@ -438,6 +455,7 @@ void xdp_exports(napi_env env, napi_value exports) {
       ENTRY("bpfMapSet", bpf_map_set),
       ENTRY("bpfXdpProgram", bpf_xdp_program),
       ENTRY("bpfXdpLink", bpf_xdp_link),
+      ENTRY("bpfLinkUpdate", bpf_link_update),
       ENTRY("bpfClose", bpf_close),
   };
   export_all(env, exports, entries, sizeof entries / sizeof entries[0]);

@@ -45,14 +45,15 @@ export const DEFAULT_BURST = 1024;
  */
 export class Bridge {
   readonly #counters: readonly [Float64Array, Float64Array];
-  /** The lanes, a→b then b→a. */
-  readonly lanes: readonly [readonly Lane[], readonly Lane[]];
+  readonly #lanes: readonly [Lane[], Lane[]] = [[], []];
+  readonly #copy: boolean;
+  readonly #oneWay: boolean;
   /** Why frames are copied; undefined: every lane exchanges buffers. */
   readonly whyCopy: string | undefined;
   readonly #burst: number;
   readonly #limit: number;
   /** The lanes by the tx ring they share. */
-  readonly #groups: readonly LaneGroup[];
+  #groups: readonly LaneGroup[] = [];
   readonly #ports: readonly Port[];
   /** Those that can be flushed. */
   #able: readonly Port[];
@@ -65,21 +66,44 @@ export class Bridge {
     options: BridgeOptions = {},
   ) {
     const shared = options.counters ?? [new Float64Array(COUNTERS), new Float64Array(COUNTERS)];
-    const { copy = false } = options;
     this.#counters = shared;
+    this.#copy = options.copy ?? false;
+    this.#oneWay = options.oneWay ?? false;
     this.#burst = options.burst ?? DEFAULT_BURST;
     this.#limit = options.frames ?? 0;
-    const lanes = (from: Side, to: Side, counters: Float64Array): Lane[] =>
-      mapRings(from.rx, to.tx).map(({ rx, tx }) => new Lane(rx, tx, { copy, counters }));
-    this.lanes = [lanes(a, b, shared[0]), options.oneWay === true ? [] : lanes(b, a, shared[1])];
-    const all = this.lanes.flat();
-    this.whyCopy = all.find((lane) => lane.whyCopy !== undefined)?.whyCopy;
-    this.#groups = [...new Set(all.map(({ tx }) => tx))].map(
-      (tx) => new LaneGroup(all.filter((lane) => lane.tx === tx)),
-    );
+    this.grow();
+    this.whyCopy = this.lanes.flat().find((lane) => lane.whyCopy !== undefined)?.whyCopy;
     this.#ports = a.port === b.port ? [a.port] : [a.port, b.port];
     this.#able = this.#ports;
     this.#refused = [refusedBy(b), refusedBy(a)];
+  }
+
+  /** The lanes, a→b then b→a. */
+  get lanes(): readonly [readonly Lane[], readonly Lane[]] {
+    return this.#lanes;
+  }
+
+  /**
+   * Makes a lane for each rx ring that has none. Those that there are keep their tx rings, so that flows stay in order.
+   * Returns whether there are more than before.
+   */
+  grow(): boolean {
+    const { a, b } = this;
+    const before = this.lanes.flat().length;
+    this.#join(0, a, b);
+    if (!this.#oneWay) this.#join(1, b, a);
+    const all = this.lanes.flat();
+    if (all.length === before) return false;
+    this.#groups = [...new Set(all.map(({ tx }) => tx))].map(
+      (tx) => new LaneGroup(all.filter((lane) => lane.tx === tx)),
+    );
+    return true;
+  }
+
+  #join(direction: 0 | 1, from: Side, to: Side): void {
+    const lanes = this.#lanes[direction];
+    const options = { copy: this.#copy, counters: this.#counters[direction] };
+    for (const { rx, tx } of mapRings(from.rx, to.tx).slice(lanes.length)) lanes.push(new Lane(rx, tx, options));
   }
 
   /**

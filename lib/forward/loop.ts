@@ -6,10 +6,10 @@ import type { Tell } from '../threads/serve.js';
 import { StallWatch, txRingsOf } from './stall.js';
 import { PollWait, type WaitMode } from './wait.js';
 
-/** A bridge as something to turn. */
-export function turning(bridge: Bridge, mode: WaitMode): Turning {
+/** A bridge as something to turn; `grown` is to be called when it has more lanes. */
+export function turning(bridge: Bridge, mode: WaitMode): Turning & { grown?: () => void } {
   if (mode === 'poll') {
-    const wait = new PollWait(bridge);
+    let wait = new PollWait(bridge);
     // Where poll() syncs every port, it is the only call of a turn: it sends what was moved and shows what has come.
     const turn = wait.syncs ? (): number => bridge.move() : (): number => bridge.turn();
     return {
@@ -19,6 +19,9 @@ export function turning(bridge: Bridge, mode: WaitMode): Turning {
         if (moved && !wait.syncs) return false;
         wait.wait();
         return true;
+      },
+      grown: () => {
+        wait = new PollWait(bridge);
       },
     };
   }
@@ -35,10 +38,11 @@ export function turning(bridge: Bridge, mode: WaitMode): Turning {
 
 /** A bridge as a thread's work, which is over when its sources are, or at its limit of frames. */
 function bridgeWork<Report>(bridge: Bridge, mode: WaitMode, stats: () => Report): Work<Report> {
-  const stalls = new StallWatch(txRingsOf(bridge));
+  const { grown, ...turns } = turning(bridge, mode);
+  let stalls = new StallWatch(txRingsOf(bridge));
   let finished = false;
   return {
-    ...turning(bridge, mode),
+    ...turns,
     ports: [...new Set([bridge.a.port, bridge.b.port])],
     over: () => (bridge.limitReached ? 'frames' : finished ? 'ended' : undefined),
     watch: (t, say) => {
@@ -50,6 +54,11 @@ function bridgeWork<Report>(bridge: Bridge, mode: WaitMode, stats: () => Report)
     report: () => {
       bridge.countRefused();
       return stats();
+    },
+    grow: () => {
+      if (!bridge.grow()) return;
+      stalls = new StallWatch(txRingsOf(bridge));
+      grown?.();
     },
   };
 }

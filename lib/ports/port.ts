@@ -51,10 +51,12 @@ export interface Port {
   /** The interface whose link that is, for threads that watch it from outside; absent where it is none. */
   readonly netdev?: Netdev | undefined;
   /**
-   * What has changed about the port that a person should know, a sentence each, since the last call; to be asked about
-   * once a second. Absent where nothing can change.
+   * Looks at the interface behind the port, which has changed or may be gone; asks the kernel, which may take its time.
+   * @param grow open rings for rx queues that the interface has got: they come last in `rx` and `tx`
    * @throws PortError when the port can no longer be used
    */
+  look?(grow: boolean): void;
+  /** What has changed about the port that a person should know, a sentence each, since the last call; absent: nothing can. */
   news?(): readonly string[];
   /** Whether its source has ended: what is in the rx rings now is the last. */
   ended(): boolean;

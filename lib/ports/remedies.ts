@@ -1,3 +1,4 @@
+import { getSystemErrorMap } from 'node:util';
 import { PortError } from '../text/errors.js';
 
 /**
@@ -18,4 +19,10 @@ export function remedied<Context>(
   const remedy = remedies.get(`${syscall} ${code}`) ?? remedies.get(code);
   const text = remedy === undefined ? message : `${message}: ${remedy(context)}`;
   return new PortError(text, port, { ...(code === '' ? {} : { code }), cause: error });
+}
+
+/** An errno in words: `no buffer space available (ENOBUFS)`. */
+export function errnoText(errno: number): string {
+  const [code, text] = getSystemErrorMap().get(-errno) ?? [`errno ${errno}`, 'unknown error'];
+  return `${text} (${code})`;
 }

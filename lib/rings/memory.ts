@@ -32,6 +32,8 @@ export interface RingPlan {
   rx: readonly number[];
   /** Buffers beyond one a slot, e.g. for AF_XDP's fill and completion rings. */
   extraBuffers?: number;
+  /** Number of the first ring of each direction, where the port has others. Default 0. */
+  firstId?: number;
 }
 
 /** What a memory must hold: the sum of what its ports plan. */
@@ -120,10 +122,10 @@ export class Carver {
     this.#word += interfaceWords(plan.tx.length + plan.rx.length);
     let ofs = nifp + IF_RING_OFS;
     const rings = (slots: readonly number[], dir: number): Ring[] =>
-      slots.map((numSlots, id) => {
+      slots.map((numSlots, i) => {
         this.region.setI64(ofs, (this.#word - nifp) * 4);
         ofs += 2;
-        return this.#ring(numSlots, id, dir);
+        return this.#ring(numSlots, (plan.firstId ?? 0) + i, dir);
       });
     const tx = rings(plan.tx, DIR_TX);
     const rx = rings(plan.rx, DIR_RX);

@@ -46,5 +46,7 @@ export interface XdpNative {
   bpfMapSet(map: number, queue: number, socket: number): void;
   bpfXdpProgram(port: string, instructions: Int32Array, flags: number): HandleAndFd;
   bpfXdpLink(port: string, program: number, ifindex: number, flags: number, netns: string): HandleAndFd;
+  /** Puts another program in the place of a link's. */
+  bpfLinkUpdate(link: number, program: number): void;
   bpfClose(object: number): void;
 }

@@ -1,7 +1,7 @@
 /** Words of the shared control block. */
 const STOP = 0;
 const REPORT = 1;
-const LINKS = 2;
+const LOOK = 2;
 const WORDS = 16;
 
 /** Positions in Control.run. */
@@ -54,12 +54,12 @@ export class Control {
     return this.#take(REPORT);
   }
 
-  /** Asks the thread to look at its links itself: an interface seems to be gone, and its port can say so. */
-  askLinks(): void {
-    Atomics.store(this.#flags, LINKS, 1);
+  /** Asks the thread to let its ports look at their interfaces: one has changed, or seems to be gone. */
+  askLook(): void {
+    Atomics.store(this.#flags, LOOK, 1);
   }
-  takeLinks(): boolean {
-    return this.#take(LINKS);
+  takeLook(): boolean {
+    return this.#take(LOOK);
   }
 
   #take(flag: number): boolean {

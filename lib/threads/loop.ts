@@ -37,6 +37,8 @@ export interface Work<Report> extends Turning {
   /** Sends what is in the tx rings. Returns whether all has left; where a port failed, what of the others had to leave. */
   flush(): boolean;
   report(): Report;
+  /** Takes in rings that the ports have opened meanwhile; absent where it cannot. */
+  grow?(): void;
 }
 
 /** Why a loop ended. */
@@ -137,8 +139,10 @@ export function runLoop<Report>(work: Work<Report>, control: Control, tell: Tell
       for (const port of work.ports) port.news?.().forEach(tell.say);
       links.look(t, tell.say);
     }
-    // For what a port throws of a link that is gone.
-    if (control.takeLinks()) for (const port of work.ports) port.linkUp();
+    if (control.takeLook()) {
+      for (const port of work.ports) port.look?.(work.grow !== undefined);
+      work.grow?.();
+    }
     work.watch(t, tell.say);
     if (control.takeReport()) tell.report(work.report());
   };

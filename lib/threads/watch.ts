@@ -1,7 +1,7 @@
-import { native, now } from '../shim/native.js';
+import { now } from '../shim/native.js';
 import type { PortInfo } from '../ports/port-info.js';
 import { TURNS, type Control } from './control.js';
-import { LinkWatch, type Link } from './link-watch.js';
+import { NetdevWatch } from './netdev-watch.js';
 
 /** Time between two looks, ms. */
 const LOOK_MS = 100;
@@ -9,13 +9,12 @@ const LOOK_MS = 100;
 const STUCK_LOOKS = 10;
 
 /**
- * Watches a thread from outside: the links of its ports, since asking takes a lock of the kernel's that others hold for
- * long, and whether it turns at all, since a call into the kernel may not come back.
+ * Watches a thread from outside: the interfaces of its ports, since asking takes a lock of the kernel's that others hold
+ * for long, and whether it turns at all, since a call into the kernel may not come back.
  */
 export class ThreadWatch {
   readonly #names: string;
-  readonly #netdevs: readonly Link[];
-  #links: LinkWatch | undefined;
+  readonly #netdevs: readonly NetdevWatch[];
   #turns = -1;
   #turned = now();
   #still = 0;
@@ -27,10 +26,8 @@ export class ThreadWatch {
     readonly say: (sentence: string) => void,
   ) {
     this.#names = ports.map(({ name }) => name).join(' and ');
-    this.#netdevs = ports.flatMap(({ name, netdev }) =>
-      netdev === undefined ? [] : [{ name, up: () => native.netdevLink(netdev.ifname, netdev.netns) }],
-    );
-    this.#lookAtLinks(this.#turned);
+    this.#netdevs = ports.flatMap(({ name, netdev }) => (netdev === undefined ? [] : new NetdevWatch(name, netdev)));
+    this.#lookAtNetdevs(this.#turned);
     this.#timer = setInterval(() => {
       this.#look();
     }, LOOK_MS).unref();
@@ -44,7 +41,7 @@ export class ThreadWatch {
     const t = now();
     const turns = this.control.run[TURNS];
     if (turns === this.#turns) {
-      // Whatever holds the thread up may hold up whoever asks for a link, too.
+      // Whatever holds the thread up may hold up whoever asks about an interface, too.
       if (++this.#still === STUCK_LOOKS) this.#sayStuck(t);
       return;
     }
@@ -52,7 +49,7 @@ export class ThreadWatch {
     this.#turns = turns;
     this.#turned = t;
     this.#still = 0;
-    this.#lookAtLinks(t);
+    this.#lookAtNetdevs(t);
   }
 
   #seconds(t: number): string {
@@ -66,12 +63,7 @@ export class ThreadWatch {
     );
   }
 
-  #lookAtLinks(t: number): void {
-    try {
-      this.#links ??= new LinkWatch(this.#netdevs, t);
-      this.#links.look(t, this.say);
-    } catch {
-      this.control.askLinks();
-    }
+  #lookAtNetdevs(t: number): void {
+    for (const netdev of this.#netdevs) if (netdev.look(t, this.say)) this.control.askLook();
   }
 }

@@ -14,6 +14,11 @@ export type XdpMode = 'native' | 'generic';
 /** A program on an interface. */
 export interface Attachment {
   mode: XdpMode;
+  /**
+   * Brings the program to rx queues that were added: drivers such as veth's leave them without one, until another program
+   * takes its place.
+   */
+  renew(): void;
   /** Takes it off. The kernel does the same when the process dies: it hangs on a BPF link. */
   close(): void;
 }
@@ -30,30 +35,37 @@ export function attach(
   mode: XdpMode | 'auto',
   frags: boolean,
 ): Attachment {
-  const program = native.bpfXdpProgram(port.text, instructions, frags ? HAS_FRAGS : 0);
-  const link = (flags: number) => native.bpfXdpLink(port.text, program.handle, port.ifindex, flags, port.netns);
-  try {
-    if (mode !== 'generic') {
-      try {
-        const { handle } = link(XDP_FLAGS_DRV_MODE);
-        return {
-          mode: 'native',
-          close: () => {
-            native.bpfClose(handle);
-          },
-        };
-      } catch (error) {
-        if (mode === 'native' || !NO_NATIVE.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-      }
+  const withProgram = <T>(use: (program: number) => T): T => {
+    const { handle } = native.bpfXdpProgram(port.text, instructions, frags ? HAS_FRAGS : 0);
+    try {
+      return use(handle);
+    } finally {
+      native.bpfClose(handle); // the link keeps what it needs
     }
-    const { handle } = link(XDP_FLAGS_SKB_MODE);
+  };
+  const linked = (program: number, mode: XdpMode): Attachment => {
+    const flags = mode === 'native' ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
+    const { handle } = native.bpfXdpLink(port.text, program, port.ifindex, flags, port.netns);
     return {
-      mode: 'generic',
+      mode,
+      renew: () => {
+        withProgram((another) => {
+          native.bpfLinkUpdate(handle, another);
+        });
+      },
       close: () => {
         native.bpfClose(handle);
       },
     };
-  } finally {
-    native.bpfClose(program.handle); // the link keeps what it needs
-  }
+  };
+  return withProgram((program) => {
+    if (mode !== 'generic') {
+      try {
+        return linked(program, 'native');
+      } catch (error) {
+        if (mode === 'native' || !NO_NATIVE.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      }
+    }
+    return linked(program, 'generic');
+  });
 }

@@ -1,4 +1,5 @@
 import { native, now } from '../../shim/native.js';
+import type { Netdev } from '../port.js';
 
 /** ns between two looks: asking is a system call. */
 const LOOK_NS = 1e6;
@@ -14,7 +15,7 @@ export class Carrier {
   #state = 1;
 
   /** @throws Error of the shim */
-  constructor(ifname: string, netns: string) {
+  constructor({ ifname, netns }: Netdev) {
     this.#handle = native.netdevOpen(ifname, netns);
   }
 

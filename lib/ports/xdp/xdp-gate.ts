@@ -3,6 +3,9 @@ import type { XdpSpec } from '../../names/portspec.js';
 import { attach, type Attachment, type XdpMode } from './xdp-attach.js';
 import { redirectProgram } from './xdp-program.js';
 
+/** Queues that the map has room for at least, 8 bytes each: an interface may get more while it is open. */
+const QUEUES = 1024;
+
 /** A gate that another thread of this process keeps open; plain data. */
 export interface SharedGate {
   /** Descriptor of its map. */
@@ -20,7 +23,8 @@ export interface SharedGate {
  */
 export class XdpGate {
   readonly mode: XdpMode;
-  readonly queues: number;
+  /** Queues whose frames come through it. */
+  queues: number;
   readonly first: number;
   readonly #map: { handle: number; fd: number };
   #attachment: Attachment | undefined;
@@ -51,7 +55,7 @@ export class XdpGate {
     }
     this.queues = queues.length;
     this.first = queues[0];
-    this.#map = native.bpfXskMap(text, queues.at(-1)! + 1);
+    this.#map = native.bpfXskMap(text, Math.max(QUEUES, queues.at(-1)! + 1));
     try {
       this.#attachment = attach({ text, ifindex, netns }, redirectProgram(this.#map.fd), spec.mode, frags);
       this.mode = this.#attachment.mode;
@@ -71,6 +75,11 @@ export class XdpGate {
   /** From now on the queue's frames go to the socket. */
   enter(queue: number, socket: number): void {
     native.bpfMapSet(this.#map.handle, queue, socket);
+  }
+
+  /** Lets frames through that arrive on rx queues which were added since. */
+  renew(): void {
+    this.#attachment?.renew();
   }
 
   close(): void {

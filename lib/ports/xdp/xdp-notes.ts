@@ -5,6 +5,11 @@ import type { XdpGate } from './xdp-gate.js';
 import type { NetdevInfo } from '../../shim/native-netdev.js';
 import type { XdpSocket } from './xdp-socket.js';
 
+/** `queue 1`, `queues 1 to 3` */
+export function queueSpan(queues: readonly number[]): string {
+  return queues.length === 1 ? `queue ${queues[0]}` : `queues ${queues[0]} to ${queues.at(-1)!}`;
+}
+
 /** What a person should know about an AF_XDP port before frames flow: what is in use, and what to set. */
 export function xdpNotes(
   spec: XdpSpec,
@@ -15,10 +20,9 @@ export function xdpNotes(
 ): string[] {
   const { ifname, netns } = spec;
   const command = `${netns === undefined ? '' : `ip netns exec ${netns} `}ethtool -K ${ifname}`;
-  const span = queues.length === 1 ? `queue ${queues[0]}` : `queues ${queues[0]} to ${queues.at(-1)!}`;
   const notes = [
     `${ifname} (${info.driver ?? 'unknown driver'}): ${mode} XDP, ${socket.zeroCopy ? 'zero-copy' : 'copied by the kernel'}, ` +
-      `${span}${socket.multiBuffer ? ', frames of several buffers' : ''}${socket.busyPoll ? ', busy polling' : ''}`,
+      `${queueSpan(queues)}${socket.multiBuffer ? ', frames of several buffers' : ''}${socket.busyPoll ? ', busy polling' : ''}`,
   ];
   if (spec.busyPoll > 0 && !socket.busyPoll)
     notes.push(`${ifname}: busy polling needs Linux 5.11; interrupts are used`);
@@ -55,4 +59,23 @@ export function xdpNotes(
     // veth names the feature but leaves the tag in the frame that XDP sees.
     if (on === true && info.driver !== 'veth') notes.push(`${ifname} ${what}: ${command} ${setting} off`);
   return notes;
+}
+
+/**
+ * A sentence about rx queues that came or went.
+ * @param served how many the port has open
+ * @param opened how the opening of new ones went, in words
+ */
+export function queueNews(
+  ifname: string,
+  before: number,
+  after: number,
+  served: number,
+  opened: string | undefined,
+): string {
+  const change = `${ifname} has ${after} rx queue${after === 1 ? '' : 's'} now, ${before} before`;
+  if (opened !== undefined) return `${change}: ${opened}`;
+  if (after > served)
+    return `${change}: frames that arrive on the new ones go to the host, not through this port; start again to open them`;
+  return `${change}: ${after < served ? 'this port receives nothing on those that are gone' : 'this port has all of them'}`;
 }

@@ -2,20 +2,21 @@ import { sumOf, type Amount } from '../../rings/amount.js';
 import { RING_TAIL } from '../../rings/abi.js';
 import { PortError } from '../../text/errors.js';
 import { Kring } from '../../rings/kring.js';
-import type { Memory, RingPlan } from '../../rings/memory.js';
+import { Memory, type Carved, type RingPlan } from '../../rings/memory.js';
 import { native } from '../../shim/native.js';
 import type { Netdev, Outside, Port, PortOptions, Prepared } from '../port.js';
 import type { XdpSpec } from '../../names/portspec.js';
 import type { Region } from '../../rings/region.js';
 import type { Ring } from '../../rings/ring.js';
+import { NetdevCounters } from '../netdev-counters.js';
+import { errnoText } from '../remedies.js';
 import { withRemedy, type XdpContext } from './xdp-errors.js';
 import type { NetdevInfo } from '../../shim/native-netdev.js';
 import { requireEthernet } from '../interface.js';
 import { wholeName } from '../../names/xdp-name.js';
 import { Carrier } from './xdp-carrier.js';
 import { XdpGate, type SharedGate } from './xdp-gate.js';
-import { errnoText, XdpInterface } from './xdp-interface.js';
-import { xdpNotes } from './xdp-notes.js';
+import { queueNews, queueSpan, xdpNotes } from './xdp-notes.js';
 import { XdpQueue } from './xdp-queue.js';
 import { openSocket, STATISTICS, type XdpSocket } from './xdp-socket.js';
 
@@ -53,18 +54,22 @@ function planXdp(spec: XdpSpec, options: PortOptions): XdpPlan {
   }
   requireEthernet(spec.text, spec.ifname, info);
   const queues = chooseQueues(spec, info);
-  const slots = queues.map(() => spec.slots);
   return {
     spec,
     netns,
     info,
     queues,
-    // One buffer more for every entry of the fill rings, which are kept full.
-    rings: { tx: slots, rx: slots, extraBuffers: queues.length * spec.slots },
+    rings: planRings(spec, queues.length),
     multiBuffer: info.mtu + L2_BYTES > spec.frame - HEADROOM,
     promisc: options.promisc ?? true,
     gate: options.gate,
   };
+}
+
+/** A pair of rings for each queue, and a buffer more for every entry of the fill rings, which are kept full. */
+function planRings({ slots }: XdpSpec, queues: number, firstId = 0): RingPlan {
+  const each = Array.from({ length: queues }, () => slots);
+  return { tx: each, rx: each, extraBuffers: queues * slots, firstId };
 }
 
 /**
@@ -117,6 +122,10 @@ function chooseQueues(spec: XdpSpec, info: NetdevInfo): number[] {
       spec.text,
     );
   }
+  return range(first, last);
+}
+
+function range(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
@@ -125,20 +134,27 @@ export class XdpPort implements Port {
   readonly driver = 'xdp';
   readonly name: string;
   readonly region: Region;
-  readonly tx: readonly Ring[];
-  readonly rx: readonly Ring[];
+  readonly tx: Ring[] = [];
+  readonly rx: Ring[] = [];
   readonly hostTx: readonly Ring[] = [];
   readonly hostRx: readonly Ring[] = [];
   readonly notes: readonly string[];
   readonly napNs = 0;
   readonly hasLink = true;
   readonly netdev: Netdev;
+  readonly fds: number[] = [];
   readonly queues: XdpQueue[] = [];
-  readonly #sockets: XdpSocket[] = [];
-  readonly #first: number;
+  readonly #plan: XdpPlan;
+  /** Of queues that were opened later. */
+  readonly #memories: Memory[] = [];
   #gate: XdpGate | undefined;
   #carrier: Carrier | undefined;
-  #interface: XdpInterface | undefined;
+  #interface: NetdevCounters | undefined;
+  /** What was opened last, for what is said of an error. */
+  #opening = { queue: 0, bytes: 0 };
+  /** rx queues that the interface had when that was told last. */
+  #rxQueues = 0;
+  #said: string[] = [];
   /** The error of sending or receiving that was told last; 0: none, or it is over. */
   #told = 0;
   #closed = false;
@@ -148,54 +164,78 @@ export class XdpPort implements Port {
     plan: XdpPlan,
     readonly memory: Memory,
   ) {
+    this.#plan = plan;
     this.name = plan.spec.text;
     this.netdev = { ifname: plan.spec.ifname, netns: plan.netns };
-    [this.#first] = plan.queues;
     this.region = memory.region;
-    const { tx, rx, extra } = memory.carve(plan.rings);
-    this.tx = tx;
-    this.rx = rx;
+    const carved = memory.carve(plan.rings);
     try {
-      this.notes = this.#open(plan, extra);
+      this.notes = this.#open(carved);
     } catch (error) {
       this.close();
-      throw withRemedy(error, {
-        ...contextOf(plan),
-        queue: plan.queues[this.queues.length] ?? 0,
-        bytes: memory.bufCount * memory.bufSize,
-      });
+      throw this.#withRemedy(error);
     }
   }
 
-  #open(plan: XdpPlan, extra: Int32Array): string[] {
-    const { spec, netns, queues, info } = plan;
+  #withRemedy(error: unknown): PortError {
+    return withRemedy(error, { ...contextOf(this.#plan), ...this.#opening });
+  }
+
+  #open(carved: Carved): string[] {
+    const { spec, info, queues } = this.#plan;
     native.raiseMemlock();
-    this.#carrier = new Carrier(spec.ifname, netns);
-    for (const [i, queue] of queues.entries()) {
-      const socket = openSocket(
-        {
-          port: spec.text,
-          netns,
-          ifindex: info.index,
-          queue,
-          copy: spec.copy,
-          multiBuffer: plan.multiBuffer,
-          entries: spec.slots,
-          busyPoll: spec.busyPoll,
-        },
-        this.memory,
-        this.#sockets[0],
-      );
-      this.#sockets.push(socket);
-      const spare = extra.subarray(i * spec.slots, (i + 1) * spec.slots);
-      const [rx, tx] = [new Kring(this.rx[i]), new Kring(this.tx[i])];
-      this.queues.push(new XdpQueue(rx, tx, socket, this.#carrier, info.mtu + L2_BYTES_OUT, spare));
-    }
-    this.#gate = openGate(plan);
+    this.#carrier = new Carrier(this.netdev);
+    this.#openQueues(queues, this.memory, carved, info.mtu);
+    this.#gate = openGate(this.#plan);
     // After the program, because drivers reset the device when one is attached; before its first frame.
-    this.#interface = new XdpInterface(spec.ifname, netns);
-    for (const [i, queue] of queues.entries()) this.#gate.enter(queue, this.#sockets[i].handle);
-    return xdpNotes(spec, info, queues, this.#sockets[0], this.#gate);
+    this.#interface = new NetdevCounters(this.netdev);
+    this.#rxQueues = this.#interface.rxQueues;
+    this.#enter(queues);
+    return xdpNotes(spec, info, queues, this.queues[0].socket, this.#gate);
+  }
+
+  /** Opens a socket on each of the queues, all of them or none, with rings and buffers of one memory. */
+  #openQueues(numbers: readonly number[], memory: Memory, { tx, rx, extra }: Carved, mtu: number): void {
+    const { spec, netns, info, multiBuffer } = this.#plan;
+    const sockets: XdpSocket[] = [];
+    const queues: XdpQueue[] = [];
+    try {
+      for (const [i, queue] of numbers.entries()) {
+        this.#opening = { queue, bytes: memory.bufCount * memory.bufSize };
+        const socket = openSocket(
+          {
+            port: spec.text,
+            netns,
+            ifindex: info.index,
+            queue,
+            copy: spec.copy,
+            multiBuffer,
+            entries: spec.slots,
+            busyPoll: spec.busyPoll,
+            patient: this.#interface === undefined,
+          },
+          memory,
+          sockets[0],
+        );
+        sockets.push(socket);
+        const spare = extra.subarray(i * spec.slots, (i + 1) * spec.slots);
+        const krings = [new Kring(rx[i]), new Kring(tx[i])] as const;
+        queues.push(new XdpQueue(...krings, socket, this.#carrier!, mtu + L2_BYTES_OUT, spare));
+      }
+    } catch (error) {
+      for (const socket of sockets) socket.close();
+      throw error;
+    }
+    this.tx.push(...tx);
+    this.rx.push(...rx);
+    this.fds.push(...sockets.map(({ fd }) => fd));
+    this.queues.push(...queues);
+  }
+
+  /** From now on frames come in through the queues that were opened last: these. */
+  #enter(numbers: readonly number[]): void {
+    const opened = this.queues.slice(-numbers.length);
+    for (const [i, queue] of numbers.entries()) this.#gate!.enter(queue, opened[i].socket.handle);
   }
 
   /**
@@ -224,10 +264,6 @@ export class XdpPort implements Port {
     );
   }
 
-  get fds(): readonly number[] {
-    return this.#sockets.map((socket) => socket.fd);
-  }
-
   /** @throws PortError when the interface is gone */
   linkUp(): boolean {
     return this.#ask(() => native.netdevLink(this.netdev.ifname, this.netdev.netns));
@@ -244,10 +280,64 @@ export class XdpPort implements Port {
     }
   }
 
-  /** @throws PortError when the interface is gone */
+  look(grow: boolean): void {
+    const counters = this.#interface!;
+    this.#ask(() => {
+      counters.look();
+    });
+    for (const queue of this.queues) queue.longest = counters.mtu + L2_BYTES_OUT;
+    const [before, after] = [this.#rxQueues, counters.rxQueues];
+    if (after === before) return;
+    this.#rxQueues = after;
+    const opened = after > before ? this.#added(grow) : undefined;
+    // Of threads that share an interface one tells.
+    if (this.#tells)
+      this.#said.push(`${this.name}: ${queueNews(this.netdev.ifname, before, after, this.#gate!.queues, opened)}`);
+  }
+
+  /** Takes in rx queues that were added. Returns what is to be said of it; undefined where none was opened. */
+  #added(grow: boolean): string | undefined {
+    try {
+      this.#gate!.renew();
+      return grow ? this.#grow() : undefined;
+    } catch (error) {
+      return `what arrives on the new ones goes to the host, for they cannot be opened: ${this.#withRemedy(error).message}`;
+    }
+  }
+
+  /**
+   * Opens the queues that are not open, where the port is to have all of them. Their memory is one of their own, for the
+   * port's has room for those that there were at first.
+   */
+  #grow(): string | undefined {
+    const { spec, gate } = this.#plan;
+    const { rxQueues, txQueues, mtu } = this.#interface!;
+    const served = this.queues.length;
+    const numbers = range(served, Math.min(rxQueues, txQueues) - 1);
+    if (spec.queues !== 'all' || gate !== undefined || numbers.length === 0) return undefined;
+    const { bufSize } = this.memory;
+    const rings = planRings(spec, numbers.length, served);
+    const memory = new Memory({ plans: [rings], bufSize, offsetMask: bufSize - 1 });
+    const carved = memory.carve(rings);
+    memory.release(); // what is left is the port's own use
+    try {
+      this.#openQueues(numbers, memory, carved, mtu);
+    } catch (error) {
+      memory.release();
+      throw error;
+    }
+    this.#memories.push(memory);
+    this.#gate!.queues += numbers.length;
+    this.#enter(numbers);
+    const rest =
+      rxQueues > this.queues.length ? '; the others have no tx queue, and what arrives there goes to the host' : '';
+    return `${queueSpan(numbers)} open, and copied from there, for the new buffers are in a memory of their own${rest}`;
+  }
+
   news(): string[] {
     const { name } = this;
-    const said: string[] = [];
+    const said = this.#said;
+    this.#said = [];
     const error = this.queues.find((queue) => queue.error !== 0 && queue.error !== ENETDOWN)?.error ?? 0;
     if (error !== this.#told)
       said.push(
@@ -256,12 +346,6 @@ export class XdpPort implements Port {
           : `${name}: the kernel does not move frames: ${errnoText(error)}`,
       );
     this.#told = error;
-    this.#ask(() => {
-      this.#interface!.look();
-    });
-    for (const queue of this.queues) queue.longest = this.#interface!.mtu + L2_BYTES_OUT;
-    const queues = this.#interface!.queueNews(this.#gate!.queues);
-    if (queues !== undefined) said.push(`${name}: ${queues}`);
     return said;
   }
 
@@ -299,7 +383,7 @@ export class XdpPort implements Port {
    * Our own: `tx_refused` frames that were not handed to the kernel, of these `tx_too_long` for the MTU and `tx_too_short`
    * for an Ethernet header, `corrupt` descriptors that named no buffer, `wakeups` calls made to wake the kernel,
    * `reinits` rings put back because the user broke netmap's rules.
-   * The interface's, since the port was opened, whoever used it: frames it lost, `interface_…` (see XdpInterface).
+   * The interface's, since the port was opened, whoever used it: frames it lost, `interface_…` (see NetdevCounters).
    */
   stats(): Record<string, number> {
     const sum: Record<string, number> = {};
@@ -316,9 +400,12 @@ export class XdpPort implements Port {
       add('wakeups', queue.wakeups);
       add('reinits', queue.rx.reinits + queue.tx.reinits);
     }
-    // Threads that share an interface tell its counters once.
-    const tells = this.#gate?.first === this.#first;
-    return tells ? { ...sum, ...this.#interface!.losses() } : sum;
+    return this.#tells ? { ...sum, ...this.#interface!.losses() } : sum;
+  }
+
+  /** Threads that share an interface tell what is the interface's once. */
+  get #tells(): boolean {
+    return this.#gate?.first === this.#plan.queues[0];
   }
 
   close(): void {
@@ -327,8 +414,8 @@ export class XdpPort implements Port {
     // The memory may live on, with the other port of a bridge.
     for (const ring of [...this.tx, ...this.rx]) ring.i32[ring.base + RING_TAIL] = ring.head;
     this.#gate?.close();
-    for (const socket of this.#sockets) socket.close();
+    for (const { socket } of this.queues) socket.close();
     this.#carrier?.close();
-    this.memory.release();
+    for (const memory of [this.memory, ...this.#memories]) memory.release();
   }
 }

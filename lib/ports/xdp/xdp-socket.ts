@@ -38,6 +38,8 @@ export interface SocketPlan {
   entries: number;
   /** Frames a busy-poll turn may handle; 0: interrupts. */
   busyPoll: number;
+  /** Waits a while for a queue that is in use; where a loop must go on, it does not. */
+  patient: boolean;
 }
 
 /** One AF_XDP socket, bound to a queue. */
@@ -97,7 +99,7 @@ export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | 
       XDP_USE_NEED_WAKEUP |
       (plan.multiBuffer ? XDP_USE_SG : 0) |
       (plan.copy === 'copy' ? XDP_COPY : plan.copy === 'zerocopy' ? XDP_ZEROCOPY : 0);
-    bind(() => {
+    bind(plan.patient ? QUEUE_WAIT_NS : 0, () => {
       native.xdpBind(handle, plan.ifindex, plan.queue, first ? XDP_SHARED_UMEM : flags, first?.handle ?? -1);
     });
     const zeroCopy = (native.xdpOptions(handle) & 1) !== 0;
@@ -134,8 +136,8 @@ export function openSocket(plan: SocketPlan, memory: Memory, first: XdpSocket | 
  * A queue whose socket was closed, or whose process was killed, is let go by the kernel a little later, in its own
  * time: a port that is opened again at once must wait for it.
  */
-function bind(attempt: () => void): void {
-  for (const deadline = now() + QUEUE_WAIT_NS; ;) {
+function bind(waitNs: number, attempt: () => void): void {
+  for (const deadline = now() + waitNs; ;) {
     try {
       attempt();
       return;
