@@ -84,13 +84,13 @@ describe('xdp: two hosts across the bridge', { skip: skipWithoutLab() }, () => {
 
       it('carries TCP both ways and UDP', async () => {
         for (const reverse of [false, true]) {
-          const tcp = await iperf3(net.a, net.b, B, { seconds: 3, reverse });
+          const tcp = await iperf3(net.a, net.b, B, { seconds: 2, reverse });
           assert.ok(
             tcp.seconds.every((bits) => bits > 0),
             `a second without a byte: ${tcp.seconds.join(' ')}`,
           );
         }
-        const udp = await iperf3(net.a, net.b, B, { seconds: 2, udp: true, rate: '20M' });
+        const udp = await iperf3(net.a, net.b, B, { seconds: 1, udp: true, rate: '20M' });
         // A receiver that is not scheduled in time loses datagrams of its own; that all would be lost is another matter.
         assert.ok(udp.sent > 0 && udp.lost < udp.sent / 2, `${udp.lost} of ${udp.sent} datagrams lost`);
       });
@@ -119,7 +119,7 @@ describe('xdp: two hosts across the bridge', { skip: skipWithoutLab() }, () => {
         const bridge = new InProcessBridge(...portNames(net, options));
         const all = { sent: 10_000, received: 10_000, duplicates: 0 };
         assert.deepEqual(await ping(net.a, B, { count: 10_000, bytes: 8972, flood: true, dontFragment: true }), all);
-        const tcp = await iperf3(net.a, net.b, B, { seconds: 3 });
+        const tcp = await iperf3(net.a, net.b, B, { seconds: 2 });
         assert.ok(tcp.seconds.every((bits) => bits > 0));
         await bridge.close();
       } finally {

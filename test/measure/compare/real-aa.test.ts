@@ -18,7 +18,7 @@ const MOST_WORSE = 3;
 async function measured(file: string, line: number): Promise<ResultLine> {
   const trial = await runTrial({
     names: ['sim:a@rate=max,slots=256', 'sim:b@rate=max,slots=256'],
-    warmupSeconds: 0.2,
+    warmupSeconds: 0.05,
     seconds: 0.05,
   });
   const frames = trial.directions.reduce((sum, { forwardedInTime }) => sum + forwardedInTime, 0);
