@@ -1,6 +1,18 @@
+import { PortError } from '../text/errors.js';
+
 /** A capture file that cannot be read or written: the message names the file, the cause and, where there is one, the remedy. */
 export class CaptureError extends Error {
   override name = 'CaptureError';
+}
+
+/** Runs `action` for the port `name`: a capture that fails is a port that fails. */
+export function asPort<T>(name: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof CaptureError) throw new PortError(error.message, name, { cause: error });
+    throw error;
+  }
 }
 
 /** What to do about an error of the file system, by its code. */

@@ -3,16 +3,8 @@ import { FILE_HEADER, MAGIC_NS, MAGIC_US, PcapReader } from './pcap.js';
 import { PcapngReader, SECTION_HEADER } from './pcapng.js';
 import { u32, type CaptureReader } from './reader.js';
 import { ByteSource } from './source.js';
-import { packedWith, type Packed } from './unpack.js';
+import { packedWith, unpackFirst, UNPACKERS, type Packed } from './unpack.js';
 import { refuseVariantMagic } from './variants.js';
-
-/** Files that are no capture as they stand, by their first bytes, and what makes one of them. */
-const OTHER_FORMATS: [magic: number[], name: string, remedy: (path: string) => string][] = [
-  [[0x1f, 0x8b], 'compressed with gzip', (path) => `unpack it first: gunzip < ${path} > FILE.pcap`],
-  [[0x28, 0xb5, 0x2f, 0xfd], 'compressed with zstd', (path) => `unpack it first: zstd -d < ${path} > FILE.pcap`],
-  [[0x04, 0x22, 0x4d, 0x18], 'compressed with lz4', (path) => `unpack it first: lz4 -d < ${path} > FILE.pcap`],
-  [[0xfd, 0x37, 0x7a, 0x58, 0x5a], 'compressed with xz', (path) => `unpack it first: xz -d < ${path} > FILE.pcap`],
-];
 
 /** A pcap or pcapng file, or a FIFO that brings one, whose header is still to be read. */
 export class Opening {
@@ -30,6 +22,13 @@ export class Opening {
    */
   constructor(path: string, follow = false) {
     this.#source = new ByteSource(path, follow);
+  }
+
+  /** One of which all that is there has been looked at: a file that cannot be bridged is refused at once. */
+  static checked(path: string, follow = false): Opening {
+    const opening = new Opening(path, follow);
+    opening.reader();
+    return opening;
   }
 
   /** Whether it comes from a FIFO or socket: what has been read of it is gone. */
@@ -73,7 +72,7 @@ export class Opening {
       if (!this.#unpacked) {
         this.#unpacked = true;
         const format = packedWith(source.bytes.subarray(source.pos, source.end));
-        if (format !== undefined) unpackSource(source, format);
+        if (format !== undefined && UNPACKERS[format] !== undefined) unpackSource(source, format);
         if (!this.#settled(4)) return undefined;
       }
       const magic = checkedMagic(source);
@@ -107,11 +106,8 @@ function cutShort(source: ByteSource, what: string): CaptureError {
 /** The first four bytes as a big-endian number: one of those that pcap and pcapng files begin with. */
 function checkedMagic(source: ByteSource): number {
   const { bytes, path } = source;
-  for (const [magic, name, remedy] of OTHER_FORMATS) {
-    if (source.available >= magic.length && magic.every((byte, i) => bytes[i] === byte)) {
-      throw new CaptureError(`${path}: ${name}; ${remedy(path)}`);
-    }
-  }
+  const format = packedWith(bytes.subarray(0, source.available));
+  if (format !== undefined) throw new CaptureError(`${path}: ${unpackFirst(path, format)}`);
   if (source.available < 4) throw cutShort(source, 'no capture file is that short');
   const magic = u32(bytes, 0, true);
   const swapped = u32(bytes, 0, false);

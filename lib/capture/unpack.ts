@@ -2,21 +2,31 @@ import { Worker } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
 import { ByteRing } from './byte-ring.js';
 
-/** Compressed formats that can be read, by their first bytes. */
-const MAGICS = { gzip: [0x1f, 0x8b], zstd: [0x28, 0xb5, 0x2f, 0xfd] } as const;
-export type Packed = keyof typeof MAGICS;
+/** Compressed formats by their first bytes, and the command that unpacks a file of each. */
+const FORMATS = {
+  gzip: { magic: [0x1f, 0x8b], command: 'gunzip' },
+  zstd: { magic: [0x28, 0xb5, 0x2f, 0xfd], command: 'zstd -d' },
+  lz4: { magic: [0x04, 0x22, 0x4d, 0x18], command: 'lz4 -d' },
+  xz: { magic: [0xfd, 0x37, 0x7a, 0x58, 0x5a], command: 'xz -d' },
+} as const;
+export type Packed = keyof typeof FORMATS;
 
 /** Makes the stream that unpacks a format; undefined: this Node.js has none (zstd before 22.15). */
-export const UNPACKERS: Record<Packed, (() => zlib.Gunzip) | undefined> = {
+export const UNPACKERS: Partial<Record<Packed, (() => zlib.Gunzip) | undefined>> = {
   gzip: zlib.createGunzip,
   zstd: (zlib as { createZstdDecompress?: () => zlib.Gunzip }).createZstdDecompress,
 };
 
-/** The format that a file beginning with `bytes` is compressed with, where this Node.js can unpack it. */
+/** The format that a file beginning with `bytes` is compressed with. */
 export function packedWith(bytes: Uint8Array): Packed | undefined {
-  return (Object.keys(MAGICS) as Packed[]).find(
-    (format) => UNPACKERS[format] !== undefined && MAGICS[format].every((byte, i) => bytes[i] === byte),
+  return (Object.keys(FORMATS) as Packed[]).find((format) =>
+    FORMATS[format].magic.every((byte, i) => bytes[i] === byte),
   );
+}
+
+/** What makes a capture of a compressed file, for a format that is not unpacked here. */
+export function unpackFirst(path: string, format: Packed): string {
+  return `compressed with ${format}; unpack it first: ${FORMATS[format].command} < ${path} > FILE.pcap`;
 }
 
 /** What the unpacking thread is given. */

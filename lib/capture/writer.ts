@@ -64,6 +64,7 @@ export class CaptureWriter {
   /** How it is called in messages. */
   readonly path: string;
 
+  /** Creates, or empties, the file. Throws CaptureError if that fails or the file is open as another capture. */
   constructor(path: string, options: CaptureOptions = {}) {
     this.path = path === STDOUT ? 'stdout' : path;
     this.format = options.format ?? 'pcap';
@@ -124,19 +125,6 @@ export class CaptureWriter {
   /** Whether there is room for a frame of `length` bytes; of a file always, of a FIFO where it takes what is before. */
   fits(length: number): boolean {
     return this.#out.used + this.#form.overhead + length <= BUFFER || this.#drain();
-  }
-
-  /** Writes a whole frame: `data[offset .. offset + length)`, which was `origLen` bytes long on the wire. */
-  write(
-    data: Uint8Array,
-    offset: number,
-    length: number,
-    tsSec: number,
-    tsNsec: number,
-    origLen: number = length,
-  ): void {
-    this.begin(length, origLen, tsSec, tsNsec);
-    this.piece(data, offset, length);
   }
 
   /**
@@ -245,9 +233,4 @@ export class CaptureWriter {
     }
     return amount;
   }
-}
-
-/** Creates, or empties, a capture file. Throws CaptureError if that fails or the file is open as another capture. */
-export function createCapture(path: string, options: CaptureOptions = {}): CaptureWriter {
-  return new CaptureWriter(path, options);
 }

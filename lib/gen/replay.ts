@@ -1,6 +1,6 @@
 import { FIRST_BUFFER, MAX_FRAME_SLOTS, MOREFRAG, SLOT_PTR } from '../rings/abi.js';
 import { copyBytes } from '../capture/copy-bytes.js';
-import { CaptureError } from '../capture/capture-error.js';
+import { asPort } from '../capture/capture-error.js';
 import { Opening } from '../capture/open-capture.js';
 import type { CaptureReader } from '../capture/reader.js';
 import { BYTES, COUNTERS, FRAMES, SLOTS, TX_FULL } from '../forward/counters.js';
@@ -109,7 +109,7 @@ export class Replay implements Source {
   #ready(t: number): boolean {
     while (this.#length === 0) {
       if (this.#loops === 0) return false;
-      const reader = (this.#reader ??= this.#read(() => this.#opening.reader()));
+      const reader = (this.#reader ??= asPort(this.port.name, () => this.#opening.reader()));
       if (reader === undefined) return false; // a FIFO's header has not come yet
       if (reader.next()) this.#judge(reader, t);
       else if (!reader.ended) return false;
@@ -149,22 +149,8 @@ export class Replay implements Source {
     if (this.#loops > 0) this.#opening = this.#open();
   }
 
-  /** Opens the capture; a file's header is read at once, so that what is none is refused before anything is sent. */
   #open(): Opening {
-    return this.#read(() => {
-      const opening = new Opening(this.options.file);
-      opening.reader();
-      return opening;
-    });
-  }
-
-  #read<T>(action: () => T): T {
-    try {
-      return action();
-    } catch (error) {
-      if (error instanceof CaptureError) throw new PortError(error.message, this.port.name, { cause: error });
-      throw error;
-    }
+    return asPort(this.port.name, () => Opening.checked(this.options.file));
   }
 
   /** Puts the frame into the ring. Returns the slots it took; 0: no room. */

@@ -11,7 +11,8 @@ import { CaptureError } from '../../lib/capture/capture-error.js';
 import { Opening } from '../../lib/capture/open-capture.js';
 import type { CaptureReader } from '../../lib/capture/reader.js';
 import { TimestampScale } from '../../lib/capture/timestamp.js';
-import { createCapture } from '../../lib/capture/writer.js';
+import { CaptureWriter } from '../../lib/capture/writer.js';
+import { writeFrame } from '../support/write-frame.js';
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
@@ -250,9 +251,9 @@ describe('the captures of test/captures', () => {
 
 function copyCapture(from: string, to: string): void {
   const reader = openCapture(from);
-  const writer = createCapture(to, { resolution: reader.resolution });
+  const writer = new CaptureWriter(to, { resolution: reader.resolution });
   while (reader.next()) {
-    writer.write(reader.data, reader.offset, reader.capLen, reader.tsSec, reader.tsNsec, reader.origLen);
+    writeFrame(writer, reader.data, reader.offset, reader.capLen, reader.tsSec, reader.tsNsec, reader.origLen);
   }
   reader.close();
   writer.close();
@@ -693,7 +694,7 @@ describe('writer', () => {
         fc.constantFrom('us' as const, 'ns' as const),
         (frames, resolution) => {
           const path = scratchPath();
-          const writer = createCapture(path, { resolution });
+          const writer = new CaptureWriter(path, { resolution });
           for (const { data, extra, tsSec, tsNsec, cut } of frames) {
             const first = Math.min(cut, data.length);
             writer.begin(data.length, data.length + extra, tsSec, tsNsec);
@@ -722,8 +723,8 @@ describe('writer', () => {
 
   it('the exact bytes of a file', () => {
     const path = scratchPath();
-    const writer = createCapture(path, { resolution: 'us', snaplen: 96 });
-    writer.write(Buffer.from([9, 8, 7, 6]), 1, 2, 0x01020304, 5999, 0x0a0b);
+    const writer = new CaptureWriter(path, { resolution: 'us', snaplen: 96 });
+    writeFrame(writer, Buffer.from([9, 8, 7, 6]), 1, 2, 0x01020304, 5999, 0x0a0b);
     writer.close();
     assert.equal(
       readFileSync(path, 'hex'),
@@ -743,8 +744,8 @@ describe('writer', () => {
 
   it('frames larger than what is left of the buffer', () => {
     const path = scratchPath();
-    const writer = createCapture(path);
-    for (let i = 0; i < 20; i++) writer.write(Buffer.alloc(200000 + i, i), 0, 200000 + i, i, i);
+    const writer = new CaptureWriter(path);
+    for (let i = 0; i < 20; i++) writeFrame(writer, Buffer.alloc(200000 + i, i), 0, 200000 + i, i, i);
     writer.flush();
     const during = readFileSync(path).length;
     writer.close();
@@ -758,10 +759,10 @@ describe('writer', () => {
 
   it('times outside what pcap holds become the nearest, and are counted', () => {
     const path = scratchPath();
-    const writer = createCapture(path);
-    writer.write(A, 0, A.length, -1, 999999999);
-    writer.write(A, 0, A.length, 4294967296, 0);
-    writer.write(A, 0, A.length, 4294967295, 5);
+    const writer = new CaptureWriter(path);
+    writeFrame(writer, A, 0, A.length, -1, 999999999);
+    writeFrame(writer, A, 0, A.length, 4294967296, 0);
+    writeFrame(writer, A, 0, A.length, 4294967295, 5);
     assert.equal(writer.clampedTimes, 2);
     writer.close();
     assert.deepEqual(
@@ -771,7 +772,7 @@ describe('writer', () => {
   });
 
   it('wrong use is refused', () => {
-    const writer = createCapture(scratchPath(), { snaplen: 100 });
+    const writer = new CaptureWriter(scratchPath(), { snaplen: 100 });
     assert.throws(() => {
       writer.begin(101, 101, 0, 0);
     }, /a frame of 101 bytes, and snaplen is 100/);
@@ -787,7 +788,7 @@ describe('writer', () => {
     }, /frame 1 lacks 10 bytes/);
     writer.piece(A, 0, 10);
     writer.close();
-    assert.throws(() => createCapture(scratchPath(), { snaplen: 262145 }), RangeError);
+    assert.throws(() => new CaptureWriter(scratchPath(), { snaplen: 262145 }), RangeError);
   });
 
   it('never overwrites a file that is being read or written', () => {
@@ -798,15 +799,15 @@ describe('writer', () => {
     execFileSync('ln', ['-s', path, link]);
     const reader = openCapture(path);
     for (const name of [path, link]) {
-      assert.throws(() => createCapture(name), {
+      assert.throws(() => new CaptureWriter(name), {
         name: 'CaptureError',
         message: `${name}: cannot write: it is the file being read; name a different output file`,
       });
     }
     assert.deepEqual(readFileSync(path), bytes);
     reader.close();
-    const writer = createCapture(path);
-    assert.throws(() => createCapture(link), /it is being written by another port/);
+    const writer = new CaptureWriter(path);
+    assert.throws(() => new CaptureWriter(link), /it is being written by another port/);
     assert.throws(() => openCapture(link), /it is being written by another port/);
     writer.close();
     openCapture(path).close();
@@ -814,28 +815,28 @@ describe('writer', () => {
 
   it('a path that cannot be written names file, cause and remedy', () => {
     const missing = join(directory, 'missing', 'x.pcap');
-    assert.throws(() => createCapture(missing), {
+    assert.throws(() => new CaptureWriter(missing), {
       name: 'CaptureError',
       message: `${missing}: cannot create: no such file or directory; check the path (ENOENT)`,
     });
-    assert.throws(() => createCapture(directory), {
+    assert.throws(() => new CaptureWriter(directory), {
       message: `${directory}: cannot create: it is a directory; name a file (EISDIR)`,
     });
   });
 
   it('a full disk', { skip: existsSync('/dev/full') ? false : 'no /dev/full here' }, () => {
-    const writer = createCapture('/dev/full');
+    const writer = new CaptureWriter('/dev/full');
     const full = {
       name: 'CaptureError',
       message:
         '/dev/full: cannot write: no space left on the device; free some space or name a file elsewhere (ENOSPC)',
     };
-    writer.write(A, 0, A.length, 0, 0);
+    writeFrame(writer, A, 0, A.length, 0, 0);
     assert.throws(() => {
       writer.flush();
     }, full);
     writer.close();
-    const late = createCapture('/dev/full');
+    const late = new CaptureWriter('/dev/full');
     assert.throws(() => {
       late.close();
     }, full);
@@ -845,10 +846,10 @@ describe('writer', () => {
 describe('pcapng as it is written', () => {
   it('the exact bytes of a file', () => {
     const path = scratchPath();
-    const writer = createCapture(path, { format: 'pcapng' });
+    const writer = new CaptureWriter(path, { format: 'pcapng' });
     assert.equal(writer.resolution, 'ns');
     // 1,700,000,000.123456789 s = 0x17979cfe_3d5bcd15 ns
-    writer.write(Buffer.from([9, 8, 7, 6, 5]), 0, 5, 1700000000, 123456789, 60);
+    writeFrame(writer, Buffer.from([9, 8, 7, 6, 5]), 0, 5, 1700000000, 123456789, 60);
     writer.close();
     const interfaceBlock = describeInterface(false, 262144, [tsresol(false, 9), tsoffset(false, 0n)]);
     const time = 1700000000123456789n;
@@ -869,8 +870,8 @@ describe('pcapng as it is written', () => {
       [1700000000, 123456789],
     ];
     const path = scratchPath();
-    const writer = createCapture(path, { format: 'pcapng' });
-    for (const [sec, nsec] of times) writer.write(A, 0, A.length, sec, nsec);
+    const writer = new CaptureWriter(path, { format: 'pcapng' });
+    for (const [sec, nsec] of times) writeFrame(writer, A, 0, A.length, sec, nsec);
     writer.close();
     assert.equal(writer.clampedTimes, 0);
     assert.deepEqual(
@@ -895,7 +896,7 @@ describe('pcapng as it is written', () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 40 }), (frames) => {
         const path = scratchPath();
-        const writer = createCapture(path, { format: 'pcapng' });
+        const writer = new CaptureWriter(path, { format: 'pcapng' });
         for (const { data, extra, tsSec, tsNsec, cut } of frames) {
           const first = Math.min(cut, data.length);
           writer.begin(data.length, data.length + extra, tsSec, tsNsec);
@@ -924,9 +925,9 @@ describe('pcapng as it is written', () => {
   it('capinfos and mergecap take it', { skip: withoutTshark }, () => {
     const [path, merged] = [scratchPath(), scratchPath()];
     const reader = openCapture(join(CAPTURES, 'afs.pcap'));
-    const writer = createCapture(path, { format: 'pcapng' });
+    const writer = new CaptureWriter(path, { format: 'pcapng' });
     while (reader.next())
-      writer.write(reader.data, reader.offset, reader.capLen, reader.tsSec, reader.tsNsec, reader.origLen);
+      writeFrame(writer, reader.data, reader.offset, reader.capLen, reader.tsSec, reader.tsNsec, reader.origLen);
     reader.close();
     writer.close();
     const infos = execFileSync('capinfos', ['-M', '-t', '-E', '-c', '-d', path], { encoding: 'utf8' });
@@ -981,7 +982,7 @@ describe('compressed captures', () => {
       assert.equal(reader.next(), true);
       reader.close();
       // Not held as being read any more, so it can be written.
-      createCapture(path).close();
+      new CaptureWriter(path).close();
       writeFileSync(path, packed);
     }
   });

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { createCapture } from '../../lib/capture/writer.js';
+import { CaptureWriter } from '../../lib/capture/writer.js';
+import { writeFrame } from '../support/write-frame.js';
 import { Frame } from '../../lib/programs/frame.js';
 import { DROP, FORWARD, makeProgram, type ProgramFactory, type Verdict } from '../../lib/programs/program.js';
 import { rewrite, type Rewrite } from '../../lib/programs/rewrite.js';
@@ -37,9 +38,9 @@ let files = 0;
 /** tshark's judgement: how many checksums are good, bad, and absent, of each protocol, and the fields asked for. */
 function judge(frames: readonly Uint8Array[]): { good: Record<string, number>; bad: Record<string, number> } {
   const file = join(folder, `${++files}.pcap`);
-  const capture = createCapture(file);
+  const capture = new CaptureWriter(file);
   frames.forEach((bytes, k) => {
-    capture.write(bytes, 0, bytes.length, k, 0);
+    writeFrame(capture, bytes, 0, bytes.length, k, 0);
   });
   capture.close();
   const checks = ['ip', 'tcp', 'udp'].flatMap((protocol) => ['-o', `${protocol}.check_checksum:TRUE`]);

@@ -1,9 +1,8 @@
 import type { Amount } from '../../rings/amount.js';
 import { RING_TAIL } from '../../rings/abi.js';
-import { CaptureError } from '../../capture/capture-error.js';
+import { asPort } from '../../capture/capture-error.js';
 import { Opening } from '../../capture/open-capture.js';
-import { createCapture, type CaptureWriter } from '../../capture/writer.js';
-import { PortError } from '../../text/errors.js';
+import { CaptureWriter } from '../../capture/writer.js';
 import type { Memory } from '../../rings/memory.js';
 import type { Port, Prepare } from '../port.js';
 import { formatOf, type PcapSpec } from '../../names/pcap-name.js';
@@ -33,7 +32,7 @@ const NAP_NS = 1_000_000;
 export const preparePcap: Prepare<PcapSpec> = (spec, options) => {
   const { read, write } = spec;
   // Before any port creates its file: that it is one of those being read is noticed only while they are open.
-  const opening = read === undefined ? undefined : asPort(spec.text, () => openChecked(read, spec.follow));
+  const opening = read === undefined ? undefined : asPort(spec.text, () => Opening.checked(read, spec.follow));
   return {
     needs: {
       plan: { tx: write === undefined ? [] : [SLOTS], rx: read === undefined ? [] : [SLOTS] },
@@ -44,29 +43,12 @@ export const preparePcap: Prepare<PcapSpec> = (spec, options) => {
       const writer =
         write === undefined
           ? undefined
-          : asPort(spec.text, () => createCapture(write, { format: spec.format ?? formatOf(write) }));
+          : asPort(spec.text, () => new CaptureWriter(write, { format: spec.format ?? formatOf(write) }));
       return new PcapPort(spec, options.copy ?? false, memory, opening, writer);
     },
     abandon: () => opening?.close(),
   };
 };
-
-/** A file that cannot be bridged is refused at once. */
-function openChecked(path: string, follow = false): Opening {
-  const opening = new Opening(path, follow);
-  opening.reader();
-  return opening;
-}
-
-/** Runs `action`; a capture that fails is a port that fails. */
-function asPort<T>(name: string, action: () => T): T {
-  try {
-    return action();
-  } catch (error) {
-    if (error instanceof CaptureError) throw new PortError(error.message, name, { cause: error });
-    throw error;
-  }
-}
 
 class PcapPort implements Port {
   readonly name: string;
@@ -167,31 +149,32 @@ class PcapPort implements Port {
    * the user's head or cur was outside.
    */
   stats(): Record<string, number> {
-    const stats: Record<string, number> = {};
     const from = this.#from;
     const to = this.#to;
-    if (from) {
-      stats['framesRead'] = from.frames;
-      stats['shortCaptured'] = from.shortCaptured;
-      stats['shortKept'] = from.shortSent.keep;
-      stats['shortPadded'] = from.shortSent.pad;
-      stats['shortCut'] = from.shortSent.cut;
-      stats['excessKept'] = from.excess.keep;
-      stats['excessCut'] = from.excess.cut;
-      for (const [linkType, frames] of from.reader?.foreign ?? []) stats[`otherLinkType_${linkType}`] = frames;
-      stats['tooLong'] = from.tooLong;
-      stats['empty'] = from.empty;
-      stats['badBuffers'] = from.badBuffers;
-    }
-    if (to) {
-      stats['framesWritten'] = to.writer.frames - to.writer.lost.frames - to.writer.buffered.frames;
-      stats['unwritten'] = to.writer.lost.frames;
-      stats['txCorrupt'] = to.corrupt;
-      stats['txTooLong'] = to.tooLong;
-      stats['clampedTimes'] = to.writer.clampedTimes;
-    }
-    stats['reinits'] = (from?.kring.reinits ?? 0) + (to?.kring.reinits ?? 0);
-    return stats;
+    const foreign = [...(from?.reader?.foreign ?? [])];
+    return {
+      ...(from && {
+        framesRead: from.frames,
+        shortCaptured: from.shortCaptured,
+        shortKept: from.shortSent.keep,
+        shortPadded: from.shortSent.pad,
+        shortCut: from.shortSent.cut,
+        excessKept: from.excess.keep,
+        excessCut: from.excess.cut,
+        ...Object.fromEntries(foreign.map(([linkType, frames]) => [`otherLinkType_${linkType}`, frames])),
+        tooLong: from.tooLong,
+        empty: from.empty,
+        badBuffers: from.badBuffers,
+      }),
+      ...(to && {
+        framesWritten: to.writer.frames - to.writer.lost.frames - to.writer.buffered.frames,
+        unwritten: to.writer.lost.frames,
+        txCorrupt: to.corrupt,
+        txTooLong: to.tooLong,
+        clampedTimes: to.writer.clampedTimes,
+      }),
+      reinits: (from?.kring.reinits ?? 0) + (to?.kring.reinits ?? 0),
+    };
   }
 
   /** Throws PortError if what had not been flushed cannot be written; everything is let go all the same. */
