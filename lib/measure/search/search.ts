@@ -26,10 +26,6 @@ export interface SearchOptions {
   /** Lowest and highest load in frames/s. */
   minLoad: number;
   maxLoad: number;
-  /** Length of the first trials, in seconds. Default: a thirtieth of the longest final trial, at least 0.1 s. */
-  initialSeconds?: number;
-  /** Give up (the result says so) once this many trial-seconds are spent. Default: never. */
-  limitSeconds?: number;
 }
 
 /** One trial to run: offer `load` frames/s for `seconds`. */
@@ -293,7 +289,7 @@ function conditionalThroughput(evidence: Evidence, goal: SearchGoal, lower: numb
   return lower * (1 - ratio);
 }
 
-/** Length of the first trials where none is asked for, in seconds; `longest` is that of the longest final trial. */
+/** Length of the first trials, in seconds; `longest` is that of the longest final trial. */
 export function firstSeconds(longest: number): number {
   return Math.min(longest, Math.max(0.1, longest / 30));
 }
@@ -320,36 +316,10 @@ function checkOptions({ goals, minLoad, maxLoad }: SearchOptions): void {
  */
 export function* searchSteps(options: SearchOptions): Generator<TrialRequest, SearchResult, TrialCounts | undefined> {
   checkOptions(options);
-  const { goals, limitSeconds = Infinity } = options;
-  const longest = Math.max(...goals.map((goal) => goal.finalSeconds));
-  const initialSeconds = options.initialSeconds ?? firstSeconds(longest);
+  const { goals } = options;
   const evidence = new Evidence();
-  let hints: Bounds[] = goals.map(() => ({}));
-  let complete = true;
-
-  // Everything at once: what the device makes of it says where to look.
-  const first = { load: options.maxLoad, seconds: Math.min(initialSeconds, longest) };
-  const all = yield first;
-  if (all === undefined) complete = false;
-  else evidence.add(first, all);
-  for (const progress of complete ? [0, 0.5, 1] : []) {
-    const stage = new Stage(progress, initialSeconds, options.maxLoad);
-    // The strictest goal first: its bounds often serve the next goal too.
-    for (const [i, goal] of goals.entries()) {
-      const navigator = new Navigator(evidence, goal, stage, hints[i], options);
-      for (let load = navigator.next(); load !== undefined; load = navigator.next()) {
-        const request = { load, seconds: stage.seconds(goal) };
-        const counts = evidence.seconds + request.seconds > limitSeconds ? undefined : yield request;
-        if (counts === undefined) {
-          complete = false;
-          break;
-        }
-        evidence.add(request, counts);
-      }
-    }
-    if (!complete) break;
-    hints = goals.map((goal) => evidence.bounds(goal, stage));
-  }
+  const initialSeconds = firstSeconds(Math.max(...goals.map((goal) => goal.finalSeconds)));
+  const complete = yield* gather(evidence, initialSeconds, options);
 
   const last = new Stage(1, initialSeconds, options.maxLoad);
   // A load that serves a stricter goal serves this one, also where it has too few frames to be judged by.
@@ -370,6 +340,36 @@ export function* searchSteps(options: SearchOptions): Generator<TrialRequest, Se
     complete,
     generatorLimited: evidence.generatorLimited,
   };
+}
+
+/** Runs the trials that tell the goals' bounds. Returns false where it was sent nothing. */
+function* gather(
+  evidence: Evidence,
+  initialSeconds: number,
+  options: SearchOptions,
+): Generator<TrialRequest, boolean, TrialCounts | undefined> {
+  const { goals, maxLoad } = options;
+  // Everything at once: what the device makes of it says where to look.
+  const first = { load: maxLoad, seconds: initialSeconds };
+  const all = yield first;
+  if (all === undefined) return false;
+  evidence.add(first, all);
+  let hints: Bounds[] = goals.map(() => ({}));
+  for (const progress of [0, 0.5, 1]) {
+    const stage = new Stage(progress, initialSeconds, maxLoad);
+    // The strictest goal first: its bounds often serve the next goal too.
+    for (const [i, goal] of goals.entries()) {
+      const navigator = new Navigator(evidence, goal, stage, hints[i], options);
+      for (let load = navigator.next(); load !== undefined; load = navigator.next()) {
+        const request = { load, seconds: stage.seconds(goal) };
+        const counts = yield request;
+        if (counts === undefined) return false;
+        evidence.add(request, counts);
+      }
+    }
+    hints = goals.map((goal) => evidence.bounds(goal, stage));
+  }
+  return true;
 }
 
 /** Runs either search's generator against a real device. */
