@@ -38,6 +38,12 @@ export class Output {
     if (this.asJson) this.#write(`${JSON.stringify(value)}\n`);
   }
 
+  /** What a person should know of a run: on stderr, or one line for programs. */
+  say(sentence: string): void {
+    if (this.asJson) this.json({ type: 'say', sentence });
+    else this.error(`${sentence}\n`);
+  }
+
   /** What a run came to, for people and for programs: where nobody reads stdout any more it goes to stderr. */
   result(text: string, value?: Record<string, unknown> & { type: string }): void {
     const said = this.asJson ? `${JSON.stringify(value)}\n` : text;

@@ -1,89 +1,59 @@
 import { LATEST_NS, STARTED_NS } from '../../threads/control.js';
 import { now } from '../../shim/native.js';
-import { RunError } from '../../text/errors.js';
 import { startBridge, type RunningBridge } from '../../forward/start.js';
-import type { Ended, Opened } from '../../forward/bridge-job.js';
+import type { Opened } from '../../forward/bridge-job.js';
 import { BRIDGE_HELP, parseBridge, type BridgeCommand } from './bridge-options.js';
 import { interfaceCounts } from './balance.js';
-import { every } from '../every.js';
 import { EXIT } from '../exit.js';
 import type { Output } from '../output.js';
 import type { Stop } from '../signals.js';
 import { directionNames, intervalText, openedJson, openedText, summaryText, type Flow } from './summary.js';
-import { portStatsText, stdoutTaken, type PortStats } from '../port-text.js';
-import type { Tool } from '../tool.js';
+import { portStatsText, type PortStats } from '../port-text.js';
+import { portTool, untilEnded } from '../port-tool.js';
 import { traffic } from '../traffic.js';
-import { version } from '../version.js';
 
 /** The tool. */
-export const bridge: Tool = async (args, output, stop) => {
-  const command = parseBridge(args);
-  switch (command.action) {
-    case 'help':
-      output.text(BRIDGE_HELP);
-      return EXIT.ok;
-    case 'version':
-      output.text(`bridge ${version()}\n`);
-      return EXIT.ok;
-    case 'run':
-      output.asJson = command.json;
-      output.stdoutTaken = stdoutTaken(command.ports);
-      return run(command, output, stop);
-  }
-};
+export const bridge = portTool('bridge', BRIDGE_HELP, parseBridge, ({ ports }) => ports, run);
 
 /** Bridges until a signal, a limit or the end of the sources. Returns the exit code; throws what failed. */
 async function run(command: BridgeCommand, output: Output, stop: Stop): Promise<number> {
-  const say = (sentence: string): void => {
-    output.json({ type: 'say', sentence });
-    if (!command.json) output.error(`${sentence}\n`);
-  };
-  const bridge = startBridge(command.ports, { ...command.settings, onSay: say });
+  const bridge = startBridge(command.ports, {
+    ...command.settings,
+    onSay: (sentence) => {
+      output.say(sentence);
+    },
+  });
   stop.onWish(() => {
     bridge.stop();
   });
-  let stopStats = (): void => undefined;
-  try {
-    const opened = await bridge.opened;
-    output.text(openedText(opened, command.verbose));
-    output.json({ type: 'open', ...openedJson(opened) });
-    await bridge.running;
-    const { statsSeconds } = command;
-    if (statsSeconds !== undefined) {
-      const interval = new Intervals(opened, bridge, command.verbose);
-      stopStats = every(statsSeconds, async (stopped) => {
-        const stats = await bridge.stats();
-        if (!stopped()) interval.print(stats, output);
-      });
-    }
-    const ended = await bridge.ended.catch((error: unknown) => {
-      if (error instanceof RunError) return error as RunError<Ended>;
-      throw error;
-    });
-    stopStats();
-    // A bridge that failed has forwarded all the same.
-    const { reason, stats, outside, problems } = ended instanceof RunError ? ended.ended : ended;
-    const { counters, run } = bridge;
-    // A bridge that fails early has not come to read the clock: its time is unknown, not 0.
-    const seconds = run[LATEST_NS] > 0 ? (run[LATEST_NS] - run[STARTED_NS]) / 1e9 : null;
-    const zero = new Float64Array(counters[0].length);
-    const flows = opened.directions.map((direction) => {
-      const flowed = traffic(zero, counters[direction.index], seconds);
-      return {
-        ...directionNames(opened, direction),
-        ...flowed,
-        ...interfaceCounts(flowed, outside[direction.from], outside[direction.to]),
-      };
-    });
-    const ports = portStats(opened, stats);
-    const summary = { type: 'summary', reason, seconds, directions: flows, ports, problems };
-    output.result(summaryText(seconds, flows, ports, command.verbose), summary);
-    for (const problem of problems) output.error(`bridge: ${problem}\n`);
-    if (ended instanceof RunError) throw ended;
-    return problems.length > 0 ? EXIT.failed : EXIT.ok;
-  } finally {
-    stopStats();
-  }
+  const opened = await bridge.opened;
+  output.text(openedText(opened, command.verbose));
+  output.json({ type: 'open', ...openedJson(opened) });
+  await bridge.running;
+  const interval = new Intervals(opened, bridge, command.verbose);
+  const { ended, failure } = await untilEnded(bridge, command.statsSeconds ?? 0, async (stopped) => {
+    const stats = await bridge.stats();
+    if (!stopped()) interval.print(stats, output);
+  });
+  const { reason, stats, outside, problems } = ended;
+  const { counters, run } = bridge;
+  // A bridge that fails early has not come to read the clock: its time is unknown, not 0.
+  const seconds = run[LATEST_NS] > 0 ? (run[LATEST_NS] - run[STARTED_NS]) / 1e9 : null;
+  const zero = new Float64Array(counters[0].length);
+  const flows = opened.directions.map((direction) => {
+    const flowed = traffic(zero, counters[direction.index], seconds);
+    return {
+      ...directionNames(opened, direction),
+      ...flowed,
+      ...interfaceCounts(flowed, outside[direction.from], outside[direction.to]),
+    };
+  });
+  const ports = portStats(opened, stats);
+  const summary = { type: 'summary', reason, seconds, directions: flows, ports, problems };
+  output.result(summaryText(seconds, flows, ports, command.verbose), summary);
+  for (const problem of problems) output.error(`bridge: ${problem}\n`);
+  if (failure !== undefined) throw failure;
+  return problems.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
 function portStats({ ports }: Opened, stats: readonly Record<string, number>[]): PortStats[] {

@@ -34,15 +34,7 @@ size and each direction. From it follows for how long the buffers last.`,
       help: 'Search the throughput too, and correct the buffer time by what leaves during the burst (RFC 9004).',
     },
   },
-  heads: [
-    'size\nbytes',
-    'average\nframes',
-    'least',
-    'most',
-    'standard\ndeviation',
-    'lasts at\nline rate',
-    'corrected\nbuffer time',
-  ],
+  heads: ['average\nframes', 'least', 'most', 'standard\ndeviation', 'lasts at\nline rate', 'corrected\nbuffer time'],
   plan(line) {
     const seconds = line.read('seconds', parseLength) ?? 2;
     const repeats = line.read('trials', within(TRIALS)) ?? 5;
@@ -92,7 +84,6 @@ size and each direction. From it follows for how long the buffers last.`,
           units: Object.fromEntries(Object.keys(buffer).map((metric) => [metric, BUFFER_UNITS[metric]])),
           notes: [whole ? 'the longest burst tried lost nothing' : undefined, short && `${short}: ${SLOW}`],
           texts: [
-            String(size),
             averageText,
             String(metrics.least_frames),
             String(metrics.most_frames),

@@ -28,7 +28,7 @@ row lose nothing.`,
     steps: { value: 'PERCENT', help: 'From one load to the next, as a share of the line rate. Default: 10%.' },
     seconds: { value: 'TIME', help: 'Length of each trial, such as 2 or 500ms. Default: 2.' },
   },
-  heads: ['size\nbytes', 'load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'],
+  heads: ['load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'],
   plan(line) {
     const step = line.read('steps', parseStep) ?? 0.1;
     const seconds = line.read('seconds', parseLength) ?? 2;
@@ -53,7 +53,6 @@ row lose nothing.`,
             trial,
             notes: [short],
             texts: [
-              String(size),
               (100 * load).toFixed(1),
               mpps.offered_mpps.toFixed(3),
               mpps.mpps.toFixed(3),

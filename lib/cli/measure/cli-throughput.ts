@@ -35,7 +35,6 @@ together; in brackets the loads between which the true value lies, of which that
     width: { value: 'PERCENT', help: 'Width of the intervals, as a share of their upper end. Default: 0.5%.' },
   },
   heads: [
-    'size\nbytes',
     'NDR\nMpps [lower, upper]',
     '% of\nline rate',
     'PDR\nMpps [lower, upper]',
@@ -76,7 +75,6 @@ together; in brackets the loads between which the true value lies, of which that
           trial: atNdr,
           notes: [search.generatorLimited ? GENERATOR_LIMITED : undefined],
           texts: [
-            String(size),
             goalText(ndr),
             share(ndr),
             goalText(pdr),

@@ -21,7 +21,7 @@ export interface Row extends Pick<Result, 'metrics' | 'units' | 'histogram'> {
   trial?: BenchTrial | undefined;
   /** What goes into the result beside its figures. */
   notes?: readonly (string | undefined)[];
-  /** Its row of the table. */
+  /** Its row of the table, behind the frame size. */
   texts: string[];
   /** The row in short. */
   said: string;
@@ -65,6 +65,7 @@ export interface Experiment<Name extends string> {
   /** The help above and below the options. */
   help: readonly [above: string, below?: string];
   options: OptionTable<Name>;
+  /** Headings of the table, behind that of the frame size; they break at `\n`. */
   heads: readonly string[];
   /** @throws UsageError */
   plan: (line: CommandLine<Name>) => Plan;
@@ -142,7 +143,7 @@ class Run {
         ...noteOf(...notes, cut),
         ...(cores && { cores }),
       },
-      texts,
+      [String(size), ...texts],
       said,
     );
   }
@@ -174,7 +175,7 @@ export function experiment<Name extends string>(what: Experiment<Name | Needed>)
     }
     const { setup, bench } = opened;
     try {
-      const emitter = new Emitter({ ...to, rate: setup.rate }, io, what.heads);
+      const emitter = new Emitter({ ...to, rate: setup.rate }, io, ['size\nbytes', ...what.heads]);
       emitter.tellRepeats(what.kind);
       emitter.say(`${bench.title}\n${plan.about(bench.directions === 1 ? 'one way' : 'both ways')}\n\n`);
       const run = new Run(what.kind, plan, setup, bench, emitter, stop);

@@ -1,43 +1,24 @@
-import { RunError } from '../../text/errors.js';
 import { startGenerator } from '../../gen/gen-start.js';
 import type { GenReport } from '../../gen/gen-report.js';
-import type { GenEnded, GenSettings } from '../../gen/job.js';
+import type { GenSettings } from '../../gen/job.js';
 import { type Result, RESULT_VERSION } from '../../measure/results/result.js';
 import { appendResults } from '../../measure/results/results.js';
-import { every } from '../every.js';
 import { EXIT } from '../exit.js';
 import type { Output } from '../output.js';
 import { parsePktGen, PKT_GEN_HELP, type PktGenCommand } from './pkt-gen-options.js';
 import { intervalText, Numbers, openedText, ratesBetween, ratesOfRun, summaryText, timesOf } from './pkt-gen-text.js';
-import { stdoutTaken } from '../port-text.js';
 import type { Stop } from '../signals.js';
-import type { Tool } from '../tool.js';
-import { version } from '../version.js';
+import { portTool, untilEnded } from '../port-tool.js';
 
 /** The tool. */
-export const pktGen: Tool = async (args, output, stop) => {
-  const command = parsePktGen(args);
-  switch (command.action) {
-    case 'help':
-      output.text(PKT_GEN_HELP);
-      return EXIT.ok;
-    case 'version':
-      output.text(`pkt-gen ${version()}\n`);
-      return EXIT.ok;
-    case 'run':
-      output.asJson = command.json;
-      output.stdoutTaken = stdoutTaken([command.settings.name]);
-      return run(command, output, stop);
-  }
-};
+export const pktGen = portTool('pkt-gen', PKT_GEN_HELP, parsePktGen, ({ settings }) => [settings.name], run);
 
 /** Runs the generator until a signal, a limit or the end of its source. Returns the exit code; throws what failed. */
 async function run(command: PktGenCommand, output: Output, stop: Stop): Promise<number> {
   const { settings, intervalSeconds } = command;
   const numbers = new Numbers(command.raw);
   const say = (sentence: string): void => {
-    output.json({ type: 'say', sentence });
-    if (!command.json) output.error(`${sentence}\n`);
+    output.say(sentence);
   };
   const add = (results: Result[]): void => {
     const notice = command.out === undefined ? undefined : appendResults(command.out, results);
@@ -49,45 +30,32 @@ async function run(command: PktGenCommand, output: Output, stop: Stop): Promise<
   stop.onWish(() => {
     generator.stop();
   });
-  let stopReports = (): void => undefined;
-  try {
-    const opened = await generator.opened;
-    output.text(openedText(opened, settings, numbers));
-    const { name, mode, sizes } = settings;
-    output.json({ type: 'open', ...opened, name, mode, leastSize: Math.min(...sizes), mostSize: Math.max(...sizes) });
-    for (const note of command.notes) say(note);
-    await generator.running;
-    if (intervalSeconds > 0) {
-      let before: GenReport | undefined;
-      stopReports = every(intervalSeconds, async (stopped) => {
-        const report = await generator.report();
-        if (stopped()) return;
-        output.text(intervalText(before, report, numbers));
-        output.json({ type: 'stats', ...jsonOf(report, before) });
-        before = report;
-      });
-    }
-    const ended = await generator.ended.catch((error: unknown) => {
-      if (error instanceof RunError) return error as RunError<GenEnded>;
-      throw error;
-    });
-    stopReports();
-    // A run that failed has sent and received all the same.
-    const { reason, report } = ended instanceof RunError ? ended.ended : ended;
-    output.result(summaryText(report, settings, numbers), {
-      type: 'summary',
-      reason,
-      ...jsonOf(report, undefined, true),
-    });
-    if (ended instanceof RunError) throw ended;
-    add([resultOf(command, report)]);
-    const problem = report.problem ?? unanswered(settings, report);
-    if (problem === undefined) return EXIT.ok;
-    output.error(`pkt-gen: ${problem}\n`);
-    return EXIT.failed;
-  } finally {
-    stopReports();
-  }
+  const opened = await generator.opened;
+  output.text(openedText(opened, settings, numbers));
+  const { name, mode, sizes } = settings;
+  output.json({ type: 'open', ...opened, name, mode, leastSize: Math.min(...sizes), mostSize: Math.max(...sizes) });
+  command.notes.forEach(say);
+  await generator.running;
+  let before: GenReport | undefined;
+  const { ended, failure } = await untilEnded(generator, intervalSeconds, async (stopped) => {
+    const now = await generator.report();
+    if (stopped()) return;
+    output.text(intervalText(before, now, numbers));
+    output.json({ type: 'stats', ...jsonOf(now, before) });
+    before = now;
+  });
+  const { reason, report } = ended;
+  output.result(summaryText(report, settings, numbers), {
+    type: 'summary',
+    reason,
+    ...jsonOf(report, undefined, true),
+  });
+  if (failure !== undefined) throw failure;
+  add([resultOf(command, report)]);
+  const problem = report.problem ?? unanswered(settings, report);
+  if (problem === undefined) return EXIT.ok;
+  output.error(`pkt-gen: ${problem}\n`);
+  return EXIT.failed;
 }
 
 /** What is wrong with a ping that nobody answered. */

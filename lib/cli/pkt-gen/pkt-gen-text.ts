@@ -121,14 +121,8 @@ function addressText(bytes: Uint8Array, low: number): string {
   if (all.length === 4) return all.join('.');
   if (all.length === 6) return all.map((byte) => byte.toString(16).padStart(2, '0')).join(':');
   const groups = Array.from({ length: 8 }, (_, i) => ((all[2 * i] << 8) | all[2 * i + 1]).toString(16));
-  // RFC 5952: the longest run of zero groups is left out.
-  const runs = [...groups.join(':').matchAll(/(?:^|:)0(?::0)+(?=:|$)/g)].sort((a, b) => b[0].length - a[0].length);
-  const text = groups.join(':');
-  const [longest] = runs;
-  if (runs.length === 0) return text;
-  const before = text.slice(0, longest.index);
-  const after = text.slice(longest.index + longest[0].length);
-  return `${before}::${after.replace(/^:/, '')}`;
+  // As RFC 5952 writes it, which is how URLs do.
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
 }
 
 function endpointText({ family, address: { bytes, low }, port }: Endpoint): string {
