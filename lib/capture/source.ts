@@ -10,7 +10,7 @@ import { unpack, type Packed } from './unpack.js';
 export const CHUNK = 1 << 20;
 
 /** The path that means standard input. */
-export const STDIN = '-';
+const STDIN = '-';
 
 /**
  * A file, FIFO or standard input read front to back through one fixed buffer. The unread bytes are `bytes[pos..end)`.

@@ -26,7 +26,7 @@ export class Output {
 }
 
 /** How a kind of capture file is written: little-endian, frames of Ethernet. */
-export interface WriteForm {
+interface WriteForm {
   /** Most bytes in front of a frame and behind it. */
   readonly overhead: number;
   header(out: Output, snaplen: number): void;

@@ -14,11 +14,11 @@ const BUFFER = 1 << 20;
 /** ns between two attempts to open a FIFO that nobody reads. */
 const RETRY_NS = 10e6;
 /** The path that means standard output. */
-export const STDOUT = '-';
+const STDOUT = '-';
 /** What a pipe that polls as writable takes without blocking (PIPE_BUF of Linux; 512 in POSIX). */
 const PIPE_BUF = 4096;
 
-export interface CaptureOptions {
+interface CaptureOptions {
   /** Default pcap. */
   readonly format?: 'pcap' | 'pcapng';
   /** Of pcap: resolution of the timestamps: default ns. With µs, the rest of a microsecond is cut off. */

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { printable, UsageError } from '../text/errors.js';
 import { nearest } from '../names/slice.js';
 
-export interface Option {
+interface Option {
   /** Its single letter, without the hyphen. */
   readonly short?: string;
   /** What its value is called in the help; a switch has none. */

@@ -60,6 +60,7 @@ export class Bridge {
   /** What has been counted of each direction's refused frames: those a port has refused before are not this bridge's. */
   readonly #refused: readonly [Amount, Amount];
 
+  /** @throws RangeError where frames must be copied and a region is larger than 4 GiB */
   constructor(
     readonly a: Side,
     readonly b: Side,

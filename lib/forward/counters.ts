@@ -13,20 +13,20 @@ export const FRAMES = 0;
 export const BYTES = 1;
 /** Slots put into the tx rings, of whatever became of their frames. */
 export const SLOTS = 2;
-/** Calls of forward() that moved something; frames / batches is the average batch. */
+/** Moves that forwarded something; frames / batches is the average batch. */
 export const BATCHES = 3;
-/** Calls that left frames waiting because the tx ring was full: back-pressure, nothing lost. */
+/** Moves that left frames waiting because the tx ring was full: back-pressure, nothing lost. */
 export const TX_FULL = 4;
 /** Slots of length zero that were passed over. They carry no frame, so no frame is lost with them. */
 export const ZERO_SLOTS = 5;
-/** First of the reasons for which frames were not forwarded; see NOT_FORWARDED. */
+/** Frames that were not forwarded, by reason; NOT_FORWARDED says each in words. */
 export const BAD_BUFFER = 6;
 export const BAD_LENGTH = 7;
 export const TOO_MANY_SLOTS = 8;
 export const NO_TX_ROOM = 9;
 export const UNSENT = 10;
 export const REFUSED = 11;
-/** Calls that found a head or tail outside its ring and touched nothing; no frame is counted with them. */
+/** Moves that found a head or tail outside its ring and touched nothing; no frame is counted with them. */
 export const BAD_RING = 12;
 
 /** Why frames were received and not forwarded: position → a name for programs and words for people. */

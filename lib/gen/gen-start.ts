@@ -7,7 +7,7 @@ import { StartLine } from './start-line.js';
 import { partOf, shareOut } from './share-out.js';
 import type { GenEnded, GenJob, GenOpened, GenSettings } from './job.js';
 
-export type RunningGenerator = RunningThread<GenOpened, GenReport, GenEnded>;
+type RunningGenerator = RunningThread<GenOpened, GenReport, GenEnded>;
 
 /**
  * Runs the generator in one or several worker threads, each with rings of its own.

@@ -72,7 +72,7 @@ function putSum(bytes: Uint8Array, at: number, value: number): void {
 }
 
 /** Headers of one frame size, and the sums that its checksums begin with. */
-export interface Headers {
+interface Headers {
   /** Ethernet to UDP, with every range at its first value, a right IPv4 checksum and 0 for the UDP checksum. */
   readonly bytes: Uint8Array;
   /** Folded sum of the IPv4 header, checksum field 0, the last four bytes of the addresses left out; 0 for IPv6. */

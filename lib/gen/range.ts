@@ -5,7 +5,7 @@ import { printable, UsageError } from '../text/errors.js';
 import { parseCountWithin } from '../text/units.js';
 
 /** Consecutive numbers, both ends included. */
-export interface Range {
+interface Range {
   readonly first: number;
   readonly last: number;
 }

@@ -14,7 +14,7 @@ import { SpanClock } from './span.js';
 import type { Sent } from './gen-report.js';
 import { sentOf, type Source } from './sender.js';
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly file: string;
   /** How much faster than the capture's own timing; Infinity: as fast as possible. */
   readonly speed: number;

@@ -31,7 +31,7 @@ export interface Source {
 /** Time between two syncs while nothing is sent, ns: what was sent must leave, and a sync may cost a system call. */
 const IDLE_SYNC_NS = 20_000;
 
-export interface SenderOptions {
+interface SenderOptions {
   readonly flow: Flow;
   readonly templates: Templates;
   /** Frames put into the rings at once, and frames it may be behind its schedule. */

@@ -9,14 +9,14 @@ import { openQueues } from '../ports/xdp/xdp-port.js';
 import { formatPortSpec, type NetmapSpec, type PortSpec, type SimSpec, type XdpSpec } from '../names/portspec.js';
 
 /** What one thread opens. */
-export interface Share {
+interface Share {
   readonly spec: PortSpec;
   /** Number of its first ring among all of the port's. */
   readonly firstRing: number;
 }
 
 /** A port's rings in parts, one for each thread. */
-export interface Shares {
+interface Shares {
   readonly parts: readonly Share[];
   /** How each thread opens its part. */
   readonly options: PortOptions;

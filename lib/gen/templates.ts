@@ -30,7 +30,7 @@ export interface Templates {
   readonly varying: boolean;
 }
 
-export interface TemplateOptions {
+interface TemplateOptions {
   /** Frame sizes in bytes with FCS, in the order in which they repeat. */
   readonly sizes: readonly number[];
   /** Payloads differ from frame to frame instead of counting up. */

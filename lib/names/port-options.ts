@@ -5,7 +5,7 @@ import { nearest, type Slice } from './slice.js';
 /** A spec while it is put together. */
 export type Draft<S> = { -readonly [K in keyof S]: S[K] };
 
-export interface Option<S> {
+interface Option<S> {
   /** The option written right, for messages. */
   readonly example: string;
   /** Sets what `value` says; `value` is undefined when the key stands alone. */

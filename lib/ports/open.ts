@@ -84,7 +84,7 @@ function letGo(actions: readonly (() => void)[]): void {
   }
 }
 
-/** Opens one port alone. */
+/** Opens one port alone. @throws as {@link openPorts} */
 export function openPort(name: string | PortSpec, options: PortOptions = {}): Port {
   return openPorts([name], options)[0];
 }

@@ -36,7 +36,10 @@ export class FlowTable {
   readonly #counts: Float64Array;
   readonly #key = new Int32Array(KEY);
 
-  /** @param most flows, 1 to 2^20 */
+  /**
+   * @param most flows, 1 to 2^20
+   * @throws RangeError for any other number
+   */
   constructor(most = 65536) {
     if (!Number.isInteger(most) || most < 1 || most > 2 ** 20)
       throw new RangeError(`a flow table holds 1 to ${2 ** 20} flows, not ${most}`);

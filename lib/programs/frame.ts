@@ -108,6 +108,7 @@ export class Frame {
     return this.bytes.subarray(this.start, this.start + this.size);
   }
 
+  /** The byte at offset `at`; -1 outside. The numbers of more bytes are big-endian. */
   u8(at: number): number {
     return at >= 0 && at < this.size ? this.bytes[this.start + at] : -1;
   }
@@ -125,6 +126,7 @@ export class Frame {
     return ((bytes[i] << 24) | (bytes[i + 1] << 16) | (bytes[i + 2] << 8) | bytes[i + 3]) >>> 0;
   }
 
+  /** Writes the low 8 bits of `value`; setU16 and setU32 as many as they say. False outside, and nothing changed. */
   setU8(at: number, value: number): boolean {
     if (at < 0 || at >= this.size) return false;
     this.#parsed = false;
@@ -216,6 +218,7 @@ export class Frame {
     if (!this.#parsed) this.#parse();
     return this.#network;
   }
+  /** Offset of the header, as of all protocols that follow; NONE where the frame has no such header. */
   get arp(): number {
     return this.etherType === ARP ? this.#network : NONE;
   }

@@ -2,7 +2,7 @@ import { randomStream } from '../stats/random.js';
 import { DROP, FORWARD, type ProgramFactory } from './program.js';
 
 /** Which frames a sample has: every N-th one, or each with a probability. */
-export type Sample = { readonly every: number } | { readonly share: number; readonly seed: number };
+type Sample = { readonly every: number } | { readonly share: number; readonly seed: number };
 
 /** Forwards a sample of the frames and drops the others. `share` picks the same frames for the same seed. */
 export function sample(which: Sample): ProgramFactory {

@@ -2,7 +2,7 @@ import { FORWARD, DROP, type ProgramFactory } from './program.js';
 import { VLAN } from './protocols.js';
 
 /** What is done to the outermost VLAN tag. */
-export type VlanChange =
+type VlanChange =
   /** A tag is put around what is there, of EtherType `type`. */
   | { readonly add: number; readonly type?: number }
   /** The outermost tag is taken off. */

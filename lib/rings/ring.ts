@@ -80,6 +80,7 @@ export class Ring {
   get head(): number {
     return this.i32[this.base + RING_HEAD] | 0;
   }
+  /** netmap's cur: from which slot on news are worth waking for. Moves with head here. */
   get cur(): number {
     return this.i32[this.base + RING_CUR] | 0;
   }
@@ -87,6 +88,7 @@ export class Ring {
   get tail(): number {
     return this.i32[this.base + RING_TAIL] | 0;
   }
+  /** netmap's NR_ flags. */
   get flags(): number {
     return this.i32[this.base + RING_FLAGS] | 0;
   }
@@ -130,6 +132,7 @@ export class Ring {
   slotWord(i: number): number {
     return this.slot0 + i * SLOT_WORDS;
   }
+  /** The buffer of slot `i`, an index into the region's buffers. */
   bufIdx(i: number): number {
     return this.i32[this.slotWord(i) + SLOT_BUF_IDX] | 0;
   }

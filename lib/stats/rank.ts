@@ -76,7 +76,7 @@ function normalQuantile(tail: number): number {
   return high;
 }
 
-export interface RankTest {
+interface RankTest {
   /** Pairs in which the value after is the larger one; a tie counts one half. */
   u: number;
   /** Two-sided p-value. */
@@ -85,7 +85,7 @@ export interface RankTest {
 }
 
 /** Two samples of one thing. */
-export type Pair = readonly [before: readonly number[], after: readonly number[]];
+type Pair = readonly [before: readonly number[], after: readonly number[]];
 
 /**
  * Mann–Whitney (Wilcoxon) rank-sum test of two samples (Ann. Math. Statist. 18, 1947). Up to 50 values together p is exact

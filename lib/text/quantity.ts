@@ -14,7 +14,7 @@ export interface Quantity {
 }
 
 /** The SI prefixes, in the case that is written, and in the one that people type as well. */
-export const SI: readonly (readonly [string, number])[] = [
+const SI: readonly (readonly [string, number])[] = [
   ['', 0],
   ['k', 3],
   ['M', 6],

@@ -41,7 +41,7 @@ export interface Work<Report> extends Turning {
   grow?(): void;
 }
 
-/** Why a loop ended. */
+/** Why a loop ended: it was asked to, its sources ended, or the frames or the time that it was given are spent. */
 export type EndReason = 'stopped' | 'ended' | 'frames' | 'time';
 
 /** Turns between two looks at the clock where turns need no time of their own; an idle one takes less than a microsecond. */

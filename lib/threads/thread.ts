@@ -22,7 +22,7 @@ export interface Running<Report, Ended> {
   readonly stop: () => void;
 }
 
-export interface ThreadOptions<Opened, Report, Ended> {
+interface ThreadOptions<Opened, Report, Ended> {
   /** File of the thread's code, which calls serve(). */
   url: URL;
   /** What the thread is called in errors and debuggers. */

@@ -14,7 +14,7 @@ import { openBench, type BENCH_OPTIONS } from './open-bench.js';
 import { readDestination } from './setup-options.js';
 
 /** What came out of one cell. */
-export interface Row extends Pick<Result, 'metrics' | 'units' | 'histogram'> {
+interface Row extends Pick<Result, 'metrics' | 'units' | 'histogram'> {
   /** Settings that it is told apart by, beside those of the bench. */
   cell?: Cell;
   /** The trial during which the machine's cores were watched. */
@@ -48,7 +48,7 @@ export interface Place {
 }
 
 /** What a command line asks for. */
-export interface Plan {
+interface Plan {
   /** Opens what is measured. Default: what the options of a bench describe. */
   open?: () => { setup: Setup; bench: Bench };
   /** What is done, for people. */
@@ -60,7 +60,7 @@ export interface Plan {
   failed?: () => boolean;
 }
 
-export interface Experiment<Name extends string> {
+interface Experiment<Name extends string> {
   kind: ResultKind;
   /** The help above and below the options. */
   help: readonly [above: string, below?: string];

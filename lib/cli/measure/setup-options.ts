@@ -7,7 +7,7 @@ import { BURST, CPU, parseDuration, parseRate, parseSizes, within, type Range } 
 import { DEFAULT_PORTS, DEFAULT_RATE, DEFAULT_WAIT, type Setup, type SimSetup } from '../../measure/trial/setup.js';
 
 /** RFC 2544 section 9.1 for Ethernet, the sizes every report uses. */
-export const SIZES = '64,128,256,512,1024,1280,1518';
+const SIZES = '64,128,256,512,1024,1280,1518';
 export const SETUP_OPTIONS = {
   interface: {
     short: 'i',

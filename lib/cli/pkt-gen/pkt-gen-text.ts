@@ -9,7 +9,7 @@ import { FCS_BYTES, formatFrameRate, formatRate, formatTime, WIRE_OVERHEAD_BYTES
 import { count, portStatsText, portText } from '../port-text.js';
 
 /** What flowed between two reports. */
-export interface GenRates {
+interface GenRates {
   /** Sent, received or sent back, whichever the mode is about. */
   frames: number;
   /** Without FCS. */
@@ -65,7 +65,7 @@ export function ratesOfRun(report: GenReport): Record<'sent' | 'received', GenRa
 }
 
 /** Percentiles of a histogram, ns. */
-export interface Times {
+interface Times {
   count: number;
   minNs: number;
   meanNs: number;

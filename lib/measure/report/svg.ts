@@ -212,7 +212,7 @@ export function xyChart(chart: Chart, width: number): string {
   return document(width, bottom + 50, chart.label, body);
 }
 
-export interface HeatMap {
+interface HeatMap {
   label: string;
   /** What the columns are, what the rows are. */
   columnsLabel: string;
@@ -276,7 +276,7 @@ function heatText(map: HeatMap, value: number): string {
   return '';
 }
 
-export interface Interval {
+interface Interval {
   name: string;
   /** What is written behind: the change and the verdict. */
   text: string;

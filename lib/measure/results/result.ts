@@ -12,7 +12,7 @@ export type ResultKind = (typeof KINDS)[number];
 export type Cell = Record<string, string | number | boolean>;
 
 /** Where a result of a matrix comes from. */
-export interface MatrixRun {
+interface MatrixRun {
   name: string;
   /** SHA-256 of the matrix, repeats left out: results of different matrices do not mix. */
   digest: string;

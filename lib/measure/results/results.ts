@@ -5,7 +5,7 @@ import { readText, unwritable } from './files.js';
 import { Histogram, type HistogramJson } from '../../stats/histogram.js';
 import { KINDS, RESULT_VERSION, type Metric, type Result, type ResultKind, type ResultLine } from './result.js';
 
-export interface ResultFile {
+interface ResultFile {
   lines: ResultLine[];
   /** What was skipped and why, ready to print. */
   notices: string[];

@@ -2,7 +2,7 @@ import type { Bench, BenchTrial } from '../trial/bench.js';
 import { wholeTrial } from './whole-trial.js';
 
 /** What a burst of back-to-back frames came to. */
-export interface BurstTrial {
+interface BurstTrial {
   frames: number;
   lost: number;
 }

@@ -16,7 +16,7 @@ import {
 /** Loads below this share of the line rate are not looked at. */
 const LEAST_SHARE = 1e-4;
 
-export interface ThroughputOptions {
+interface ThroughputOptions {
   seconds: number;
   /** Full-length trials at a load, of which the majority decides. */
   trials: number;
@@ -27,7 +27,7 @@ export interface ThroughputOptions {
   stop?: AbortSignal;
 }
 
-export interface Throughput {
+interface Throughput {
   search: SearchResult;
   ndr: GoalResult;
   pdr: GoalResult;

@@ -8,7 +8,7 @@ import { basename, dirname } from 'node:path';
 import { PortError } from '../../text/errors.js';
 import { native } from '../../shim/native.js';
 
-export type End = 'master' | 'slave';
+type End = 'master' | 'slave';
 
 /** Linux keeps shared memory in a file system of its own; FreeBSD programs use /tmp. */
 const FOLDER = process.platform === 'linux' ? '/dev/shm' : '/tmp';

@@ -30,7 +30,7 @@ import { PipeMemory } from './pipe-memory.js';
 import * as layout from './pipe-layout.js';
 
 /** What stats() of a pipe's end counts. */
-export interface PipeStats extends Record<string, number> {
+interface PipeStats extends Record<string, number> {
   /** Frames not sent because a slot named no buffer of the memory, or data beyond its buffer. */
   badFrames: number;
   /** Times the peer's published word was out of range and not believed. */
