@@ -8,9 +8,9 @@ const WORDS = 16;
 export const TURNS = 0;
 /** Turns that moved something. */
 export const BUSY_TURNS = 1;
-/** Of the turns whose length was sampled: ns in all, and ns of those that moved something. */
-export const SAMPLED_NS = 2;
-export const BUSY_NS = 3;
+/** Of these, how many were timed, and their length together, ns: see busyNs(). */
+export const TIMED_TURNS = 2;
+export const TIMED_NS = 3;
 /** CLOCK_MONOTONIC when the run began and the latest reading, ns. */
 export const STARTED_NS = 4;
 export const LATEST_NS = 5;
@@ -21,7 +21,18 @@ export const SYSTEM_NS = 7;
 export const CYCLES = 8;
 /** Longest time between two looks at the clock, ns: how long the loop was held up. A sleep for lack of work is none. */
 export const LONGEST_GAP_NS = 9;
+/** Time that the thread could have run and had no CPU, ns; NaN where the system does not tell. */
+export const WAITED_NS = 10;
 const RUN_DOUBLES = 16;
+
+/**
+ * Time that a run, or what two readings of it differ by, spent in turns that moved something, ns: as many as there were,
+ * each as long as those that were timed, on average. Undefined where none was timed.
+ */
+export function busyNs(run: ArrayLike<number>): number | undefined {
+  if (run[BUSY_TURNS] === 0) return 0;
+  return run[TIMED_TURNS] > 0 ? (run[BUSY_TURNS] * run[TIMED_NS]) / run[TIMED_TURNS] : undefined;
+}
 
 /**
  * What the thread that runs ports shares with the one that started it: how far the run is, which one writes and the other
@@ -29,7 +40,7 @@ const RUN_DOUBLES = 16;
  */
 export class Control {
   readonly #flags: Int32Array;
-  /** TURNS … LONGEST_GAP_NS. */
+  /** TURNS … WAITED_NS. */
   readonly run: Float64Array;
 
   constructor(readonly shared = new SharedArrayBuffer(4 * WORDS + 8 * RUN_DOUBLES)) {

@@ -1,17 +1,19 @@
 import { clock, native, now } from '../shim/native.js';
 import { ThreadUsage } from '../shim/thread-usage.js';
+import { ThreadWait } from '../shim/thread-wait.js';
 import type { Port } from '../ports/port.js';
 import {
-  BUSY_NS,
   BUSY_TURNS,
   CYCLES,
   LATEST_NS,
   LONGEST_GAP_NS,
-  SAMPLED_NS,
   STARTED_NS,
   SYSTEM_NS,
+  TIMED_NS,
+  TIMED_TURNS,
   TURNS,
   USER_NS,
+  WAITED_NS,
   type Control,
 } from './control.js';
 import { LinkWatch } from './link-watch.js';
@@ -53,8 +55,15 @@ export const PASS_TURNS = 64;
 const PASS_SLOTS = 8192;
 /** Where looks are further apart than this, ns, the next pass has half as many turns. */
 const PASS_NS = 100e3;
-/** One turn of so many is timed: a sample of how much of the thread's time moves something. */
-const SAMPLE_EVERY = 64;
+/**
+ * One turn of so many is timed, on average. Which one is drawn: turns after a look or a yield, where there is most to do,
+ * are timed as often as others.
+ */
+const TIME_EVERY = 64;
+/** A timed turn longer than this, ns, may have had no CPU for a while. */
+const LONG_TURN_NS = 50e3;
+/** ns between two looks at how long the thread has waited for a CPU. */
+const WAIT_LOOK_NS = 1e6;
 /** ns between two looks at what is slow to find out. */
 const SLOW_LOOK_NS = 1e6;
 /** ns between two looks at what has changed about the ports, and at links that only this thread can see. */
@@ -65,20 +74,31 @@ const FLUSH_NS = 1e9;
 /**
  * Turns until `look`, called after each reading of the clock, gives a result. Between two readings lie a bounded number
  * of turns, a bounded number of slots, and where turns are slow, soon no more than one turn.
- * @param run TURNS, BUSY_TURNS, SAMPLED_NS and BUSY_NS are added to, LONGEST_GAP_NS is raised
+ * @param run TURNS, BUSY_TURNS, TIMED_TURNS, TIMED_NS and WAITED_NS are added to, LONGEST_GAP_NS is raised
  */
 export function spin<Result>(work: Turning, run: Float64Array, look: () => Result | undefined): Result {
+  const wait = new ThreadWait();
+  try {
+    return spinOn(work, run, wait, look);
+  } finally {
+    run[WAITED_NS] += wait.read();
+    wait.close();
+  }
+}
+
+function spinOn<Result>(work: Turning, run: Float64Array, wait: ThreadWait, look: () => Result | undefined): Result {
   let most = work.turns;
-  let untilSample = SAMPLE_EVERY;
+  let untilTimed = turnsUntilTimed();
   let looked = now();
+  let waitLook = looked;
   for (;;) {
     let turns = 0;
     let busyTurns = 0;
     let slots = 0;
     do {
-      const timed = --untilSample === 0;
-      const moved = timed ? timedTurn(work, run) : work.turn();
-      if (timed) untilSample = SAMPLE_EVERY;
+      const timed = --untilTimed === 0;
+      const moved = timed ? timedTurn(work, run, wait) : work.turn();
+      if (timed) untilTimed = turnsUntilTimed();
       if (moved > 0) busyTurns++;
       slots += moved;
     } while (++turns < most && slots < PASS_SLOTS);
@@ -89,23 +109,42 @@ export function spin<Result>(work: Turning, run: Float64Array, look: () => Resul
     looked += ns;
     if (ns > run[LONGEST_GAP_NS]) run[LONGEST_GAP_NS] = ns;
     most = ns > PASS_NS ? Math.max(1, most >> 1) : Math.min(work.turns, 2 * most);
-    if (work.rest(busyTurns > 0)) {
+    const rested = work.rest(busyTurns > 0);
+    if (rested || busyTurns === 0) {
       native.readClock();
-      looked = clock[0];
+      if (rested) looked = clock[0];
+    }
+    // Before the next turn: what was waited for until now is no part of it.
+    if (clock[0] - waitLook > WAIT_LOOK_NS) {
+      waitLook = clock[0];
+      run[WAITED_NS] += wait.read();
     }
     const result = look();
     if (result !== undefined) return result;
   }
 }
 
-function timedTurn(work: Turning, run: Float64Array): number {
+function turnsUntilTimed(): number {
+  return 1 + Math.floor(Math.random() * (2 * TIME_EVERY - 1));
+}
+
+/** A turn whose length counts, less what reading the clock takes, if it moves something and was not kept from a CPU. */
+function timedTurn(work: Turning, run: Float64Array, wait: ThreadWait): number {
   native.readClock();
-  const t = clock[0];
+  const before = clock[0];
+  native.readClock();
+  const began = clock[0];
   const moved = work.turn();
+  if (moved === 0) return 0;
   native.readClock();
-  const ns = clock[0] - t;
-  run[SAMPLED_NS] += ns;
-  if (moved > 0) run[BUSY_NS] += ns;
+  const ns = clock[0] - began - (began - before);
+  if (ns > LONG_TURN_NS) {
+    const waited = wait.read();
+    run[WAITED_NS] += waited;
+    if (waited > ns / 2) return moved;
+  }
+  run[TIMED_TURNS]++;
+  run[TIMED_NS] += ns;
   return moved;
 }
 

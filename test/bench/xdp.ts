@@ -13,7 +13,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BUSY_NS, SAMPLED_NS, SYSTEM_NS, USER_NS } from '../../lib/threads/control.js';
+import { busyNs, LATEST_NS, SYSTEM_NS, USER_NS } from '../../lib/threads/control.js';
 import { native } from '../../lib/shim/native.js';
 import { startBridge } from '../../lib/forward/start.js';
 import { Lab, labAvailable, type Namespace } from '../lab/lab.js';
@@ -153,7 +153,7 @@ const ours = (name: string, wait: 'busy' | 'poll', options: string): Contender =
     await bridge.running;
     return {
       cpu: () => bridge.run[USER_NS] + bridge.run[SYSTEM_NS],
-      sampled: () => [bridge.run[SAMPLED_NS], bridge.run[BUSY_NS]],
+      sampled: () => [bridge.run[LATEST_NS], busyNs(bridge.run) ?? 0],
       stop: async () => {
         bridge.stop();
         await bridge.ended;

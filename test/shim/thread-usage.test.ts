@@ -74,7 +74,7 @@ describe('thread usage', () => {
   });
 
   it('a frame’s cost: of a thread that spins, what it spent in turns that moved frames', () => {
-    const trial = { threadNs: 1000, threadCycles: 3000, busyShare: 0.5, forwarded: 100 } as BenchTrial;
+    const trial = { threadNs: 1000, threadCycles: 3000, busyNs: 500, forwarded: 100 } as BenchTrial;
     assert.deepEqual(costMetrics(trial), { frame_ns: 5, frame_cycles: 15 });
     const { threadCycles, ...rest } = trial;
     assert.equal(threadCycles, 3000);

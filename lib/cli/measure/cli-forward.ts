@@ -1,6 +1,13 @@
 import { UsageError } from '../../text/errors.js';
 import { formatRate, formatTime, lineRate, parseShare, WIRE_OVERHEAD_BYTES } from '../../text/units.js';
-import { lossOf, simBench, unexplainedRemarks, type BenchTrial } from '../../measure/trial/bench.js';
+import {
+  costMetrics,
+  lossOf,
+  simBench,
+  threadMetrics,
+  unexplainedRemarks,
+  type BenchTrial,
+} from '../../measure/trial/bench.js';
 import { experiment } from './experiment.js';
 import type { Command } from './measure-cli.js';
 import { parseLength, readSetup, SETUP_OPTIONS } from './setup-options.js';
@@ -73,8 +80,8 @@ both ends, and the table has them once.`,
           duplicate_frames: duplicates,
           reordered_frames: reordered,
           corrupt_frames: corrupt,
-          ...(busyShare !== undefined && { busy_share: busyShare }),
-          ...(longestGapNs !== undefined && { longest_gap_us: longestGapNs / 1e3 }),
+          ...costMetrics(trial),
+          ...threadMetrics(trial),
         };
         yield {
           ...(ownLoad && { cell: { load } }),

@@ -1,7 +1,14 @@
 /** The one shape of the subcommands that run trials: options, a bench, rows for each size, a table, and what it does not say. */
 import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
-import { noteOf, type Bench, type BenchLoad, type BenchTrial } from '../../measure/trial/bench.js';
-import { cpuMetrics } from '../../measure/trial/cpu.js';
+import {
+  machineMetrics,
+  noteOf,
+  waitNote,
+  type Bench,
+  type BenchLoad,
+  type BenchTrial,
+} from '../../measure/trial/bench.js';
+import { strictBench } from '../../measure/trial/strict.js';
 import { Interrupted } from '../../measure/trial/trial.js';
 import type { Setup } from '../../measure/trial/setup.js';
 import { countText } from '../../text/format.js';
@@ -133,14 +140,15 @@ class Run {
   #add(size: number, { cell, metrics, trial, notes = [], texts, said, ...more }: Row): void {
     const cores = trial?.cores;
     const cut = this.#interrupted();
-    if (cut !== undefined) this.remarks.push(`${size} bytes: ${cut}.`);
+    const waited = trial && waitNote(trial);
+    for (const note of [cut, waited]) if (note !== undefined) this.remarks.push(`${size} bytes: ${note}.`);
     this.emitter.add(
       {
         kind: this.kind,
         cell: { ...this.bench.cell(size), ...cell },
-        metrics: { ...metrics, ...cpuMetrics(cores ?? []) },
+        metrics: { ...metrics, ...(trial && machineMetrics(trial)) },
         ...more,
-        ...noteOf(...notes, cut),
+        ...noteOf(...notes, cut, waited),
         ...(cores && { cores }),
       },
       [String(size), ...texts],
@@ -173,7 +181,8 @@ export function experiment<Name extends string>(what: Experiment<Name | Needed>)
       io.err('interrupted before anything was measured\n');
       return EXIT.ok;
     }
-    const { setup, bench } = opened;
+    const { setup } = opened;
+    const bench = line.has('strict') ? strictBench(opened.bench) : opened.bench;
     try {
       const emitter = new Emitter({ ...to, rate: setup.rate }, io, ['size\nbytes', ...what.heads]);
       emitter.tellRepeats(what.kind);

@@ -26,6 +26,9 @@ export const SETUP_OPTIONS = {
   copy: { short: 'c', help: 'Copy frames although buffers could be exchanged.' },
   wait: { value: 'MODE', help: 'busy (spin, the default) or poll (sleep when there is nothing to do).' },
   cpu: { value: 'N', help: 'CPU the forwarding thread runs on.' },
+  strict: {
+    help: 'Make a trial again whose forwarding thread waited for a CPU more than 5% of the time; fail when five did.',
+  },
   json: { help: 'One JSON object a line, as in result files (docs/results.md).' },
   csv: { help: 'Comma-separated values.' },
   out: { value: 'FILE', help: 'Append the results to FILE, for measure compare and measure report.' },

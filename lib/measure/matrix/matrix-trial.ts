@@ -2,9 +2,18 @@
 import { UsageError } from '../../text/errors.js';
 import { formatPortSpec, parsePortSpec, type SimSpec } from '../../names/portspec.js';
 import { BURST, CPU, within, type Range } from '../../text/units.js';
-import { cpuMetrics } from '../trial/cpu.js';
 import type { Measured } from './measured.js';
-import { benchTrial, costMetrics, lossOf, unexplainedRemarks, type BenchTrial } from '../trial/bench.js';
+import {
+  benchTrial,
+  costMetrics,
+  lossOf,
+  machineMetrics,
+  noteOf,
+  threadMetrics,
+  unexplainedRemarks,
+  waitNote,
+  type BenchTrial,
+} from '../trial/bench.js';
 import { DEFAULT_WAIT } from '../trial/setup.js';
 import { Interrupted, runTrial, type TrialOptions } from '../trial/trial.js';
 
@@ -143,7 +152,7 @@ export function planTrial(
 
 /** What the workers' trials came to, as metrics. */
 function measured(trial: BenchTrial, rate: number): Measured {
-  const { busyShare, longestGapNs, cores, unexplained } = trial;
+  const { cores } = trial;
   return {
     metrics: {
       mpps: trial.rate / 1e6,
@@ -154,13 +163,12 @@ function measured(trial: BenchTrial, rate: number): Measured {
       reordered_frames: trial.reordered,
       corrupt_frames: trial.corrupt,
       ...costMetrics(trial),
-      ...(busyShare !== undefined && { busy_share: busyShare }),
-      ...(longestGapNs !== undefined && { longest_gap_us: longestGapNs / 1e3 }),
-      ...cpuMetrics(cores),
+      ...threadMetrics(trial),
+      ...machineMetrics(trial),
     },
     cores,
     ...(Number.isFinite(rate) && { link_gbps: rate / 1e9 }),
-    ...(unexplained > 0 && { note: unexplainedRemarks([trial])[0] }),
+    ...noteOf(waitNote(trial), ...unexplainedRemarks([trial])),
   };
 }
 

@@ -1,7 +1,9 @@
 import type { WaitMode } from '../../forward/wait.js';
 import type { SimSpec } from '../../names/portspec.js';
+import { formatShare } from '../../text/format.js';
 import { formatTime, lineRate } from '../../text/units.js';
 import type { Cell, CoreShares } from '../results/result.js';
+import { cpuMetrics } from './cpu.js';
 import { setupCell, trialOptions, type SimSetup } from './setup.js';
 import { runTrial } from './trial.js';
 import type { DirectionResult, LatencySample, TrialResult } from './trial-job.js';
@@ -41,8 +43,11 @@ export interface BenchTrial {
   threadNs?: number;
   /** Cycles of its core for that; absent where they cannot be read. */
   threadCycles?: number;
-  /** Share of its time in turns that moved frames, 0..1; absent when it sleeps between them. */
+  /** Its time in turns that moved frames, ns, and as a share of the trial, 0..1; absent when it sleeps between them. */
+  busyNs?: number;
   busyShare?: number;
+  /** Share of the trial for which it could have run and had no CPU, 0..1; absent where the system does not tell. */
+  waitShare?: number;
   /** Longest time the machine held the forwarding loop up, ns. */
   longestGapNs?: number;
   latency?: LatencySample;
@@ -113,9 +118,29 @@ export function benchTrial(trials: readonly TrialResult[], clock: SimSpec['clock
       longestGapNs: Math.max(...trials.map(({ longestGapNs }) => longestGapNs)),
       ...(threadNs > 0 && { threadNs }),
       ...(threadCycles > 0 && { threadCycles }),
-      ...(wait === 'busy' && threadNs > 0 && { busyShare: sum((one) => one.busyShare * cpuNs(one)) / threadNs }),
+      ...threadTimes(
+        wait === 'busy' ? sum((one) => one.busyNs ?? NaN) : NaN,
+        sum((one) => one.waitedNs),
+        sum((one) => one.seconds * 1e9),
+      ),
     }),
     ...(latency !== undefined && { latency }),
+  };
+}
+
+/**
+ * What threads did with `ns` of their time, as far as it is known.
+ * @param busy   in turns that moved frames, ns; NaN: not known
+ * @param waited for a CPU, ns; NaN: not known
+ */
+export function threadTimes(
+  busy: number,
+  waited: number,
+  ns: number,
+): Pick<BenchTrial, 'busyNs' | 'busyShare' | 'waitShare'> {
+  return {
+    ...(Number.isFinite(busy) && { busyNs: busy, busyShare: Math.min(1, busy / ns) }),
+    ...(Number.isFinite(waited) && { waitShare: waited / ns }),
   };
 }
 
@@ -130,11 +155,33 @@ export function lossOf({ offered, lost }: BenchTrial): number {
  */
 export function costMetrics(trial: BenchTrial | undefined): Record<string, number> {
   if (trial?.threadNs === undefined || trial.forwarded === 0) return {};
-  const { threadNs, threadCycles, busyShare = 1, forwarded } = trial;
+  const { threadNs, threadCycles, busyNs = threadNs, forwarded } = trial;
   return {
-    frame_ns: (threadNs * busyShare) / forwarded,
-    ...(threadCycles !== undefined && { frame_cycles: (threadCycles * busyShare) / forwarded }),
+    frame_ns: busyNs / forwarded,
+    ...(threadCycles !== undefined && { frame_cycles: (threadCycles * Math.min(1, busyNs / threadNs)) / forwarded }),
   };
+}
+
+/** Beside a frame's cost, what is known of how the forwarding thread spent its time, as metrics. */
+export function threadMetrics({ busyShare, longestGapNs }: BenchTrial): Record<string, number> {
+  return {
+    ...(busyShare !== undefined && { busy_share: busyShare }),
+    ...(longestGapNs !== undefined && { longest_gap_us: longestGapNs / 1e3 }),
+  };
+}
+
+/** What the machine did during a trial, as metrics: its cores, and for how long they kept the forwarding thread waiting. */
+export function machineMetrics({ cores, waitShare }: BenchTrial): Record<string, number> {
+  return { ...cpuMetrics(cores), ...(waitShare !== undefined && { cpu_wait_share: waitShare }) };
+}
+
+/** A forwarding thread that waited for a CPU for more than this share of a trial has shown less than it can do. */
+const WAIT_LIMIT = 0.05;
+
+/** Says so of a trial whose thread was kept from running. Undefined where it was not, or where the system does not tell. */
+export function waitNote({ waitShare = 0 }: BenchTrial): string | undefined {
+  if (waitShare <= WAIT_LIMIT) return undefined;
+  return `the forwarding thread waited for a CPU ${formatShare(waitShare)} of the time, more than ${formatShare(WAIT_LIMIT)}`;
 }
 
 /** The field `note` of a result: none where there is nothing to say. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BUSY_NS, CYCLES, SAMPLED_NS, SYSTEM_NS, USER_NS } from '../../threads/control.js';
+import { busyNs, CYCLES, LATEST_NS, SYSTEM_NS, USER_NS, WAITED_NS } from '../../threads/control.js';
 import { lineRate, rateText } from '../../text/units.js';
 import { startBridge, type RunningBridge } from '../../forward/start.js';
 import { PortError } from '../../text/errors.js';
-import type { Bench, BenchLoad, BenchTrial } from './bench.js';
+import { threadTimes, type Bench, type BenchLoad, type BenchTrial } from './bench.js';
 import { coreShares, readCores } from './cpu.js';
 import { openEnd, type End, type RunningEnd } from './end.js';
 import { DEFAULT_RATE, type Setup, waitCell } from './setup.js';
@@ -139,7 +139,7 @@ async function trial(
     const forwarded = received.tagged - received.duplicates;
     const length = ns / 1e9;
     const due = sent.frames + sent.givenUp;
-    const spent = (position: number): number => (after === undefined ? 0 : after[position] - run[position]);
+    const during = run.map((before, position) => (after === undefined ? NaN : after[position] - before));
     return {
       seconds: length,
       // A burst is sent whole however long that takes: the schedule it was held against says how slowly.
@@ -157,9 +157,9 @@ async function trial(
       ...(bridge === undefined
         ? {}
         : {
-            threadNs: spent(USER_NS) + spent(SYSTEM_NS),
-            ...(Number.isFinite(spent(CYCLES)) && { threadCycles: spent(CYCLES) }),
-            ...(spins && spent(SAMPLED_NS) > 0 ? { busyShare: spent(BUSY_NS) / spent(SAMPLED_NS) } : {}),
+            threadNs: during[USER_NS] + during[SYSTEM_NS],
+            ...(Number.isFinite(during[CYCLES]) && { threadCycles: during[CYCLES] }),
+            ...threadTimes(spins ? (busyNs(during) ?? NaN) : NaN, during[WAITED_NS], during[LATEST_NS]),
           }),
       latency: { histogram: received.latency, every: 1, unmatched: received.otherClock + received.old },
     };

@@ -46,8 +46,10 @@ export interface TrialResult {
   seconds: number;
   /** a→b, and b→a unless it was one-way. */
   directions: DirectionResult[];
-  /** Share of the forwarding thread's time spent in turns that moved frames, 0..1. */
-  busyShare: number;
+  /** Time that the forwarding thread spent in turns that moved frames, ns; absent where no such turn was timed. */
+  busyNs?: number | undefined;
+  /** Time for which it waited for a CPU, ns; NaN where the system does not tell. */
+  waitedNs: number;
   /** Longest time between two syncs, ns: how long the machine held the loop up. */
   longestGapNs: number;
   /** CPU time of the forwarding thread during the trial, ns. */

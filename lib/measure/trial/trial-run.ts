@@ -1,6 +1,6 @@
 /** One trial on two simulated ports. */
 import { Bridge, nicSide } from '../../forward/bridge.js';
-import { BUSY_NS, Control, SAMPLED_NS } from '../../threads/control.js';
+import { busyNs, Control, WAITED_NS } from '../../threads/control.js';
 import { notForwarded } from '../../forward/counters.js';
 import { UsageError } from '../../text/errors.js';
 import { turning } from '../../forward/loop.js';
@@ -120,7 +120,8 @@ class Trial {
     return {
       seconds,
       directions: this.job.oneWay ? [result('a', 'b', 0)] : [result('a', 'b', 0), result('b', 'a', 1)],
-      busyShare: run[SAMPLED_NS] > 0 ? run[BUSY_NS] / run[SAMPLED_NS] : 0,
+      busyNs: busyNs(run),
+      waitedNs: run[WAITED_NS],
       longestGapNs,
       userNs: usage.userNs,
       systemNs: usage.systemNs,
