@@ -66,7 +66,8 @@ function normalTail(z: number): number {
   return 0.5 - density * sum;
 }
 
-function normalQuantile(tail: number): number {
+/** Where the upper tail of the standard normal distribution is `tail`, at most one half. */
+export function normalQuantile(tail: number): number {
   let [low, high] = [0, 40];
   for (let i = 0; i < 80; i++) {
     const middle = (low + high) / 2;
@@ -148,41 +149,42 @@ function convolved(one: Float64Array, other: Float64Array): Float64Array {
   return ways;
 }
 
-/** The smallest two-sided p-value that samples of these sizes can give. */
-export function smallestP(n: number, m: number): number {
-  return Math.min(1, 2 / choose(n + m, n));
+/** The smallest two-sided p-value that pairs of samples of these sizes can give, all together. */
+export function smallestP(...sizes: readonly (readonly [n: number, m: number])[]): number {
+  return Math.min(1, 2 / sizes.reduce((ways, [n, m]) => ways * choose(n + m, n), 1));
 }
 
 /** How many values each of two samples must have for a two-sided p-value of `alpha` or less to be possible. */
 export function fewestValues(alpha: number): number {
   let n = 1;
-  while (smallestP(n, n) > alpha) n++;
+  while (smallestP([n, n]) > alpha) n++;
   return n;
 }
 
-/**
- * How many of the n × m ordered pairs to leave out at each end for a confidence interval of at least 1 - alpha that
- * inverts the rank test (Hodges and Lehmann, 1963; Moses). 0 when the samples are too small for any interval.
- */
-function pairsOutside(n: number, m: number, alpha: number): number {
-  if (n + m > EXACT_LIMIT) {
-    const spread = Math.sqrt((n * m * (n + m + 1)) / 12);
-    return Math.max(0, Math.floor((n * m) / 2 - normalQuantile(alpha / 2) * spread));
-  }
+/** How many of the n × m ordered values two by two stand where the sum of ranks is: untied, index from its least. */
+function untiedCounts([{ length: n }, { length: m }]: Pair): Float64Array {
   const size = Math.min(n, m);
-  const ways = sumCounts(
-    Array.from({ length: n + m }, (_, i) => i + 1),
-    size,
-  );
-  const all = choose(n + m, size);
-  let cumulated = 0;
-  let outside = 0;
-  for (let sum = (size * (size + 1)) / 2; sum < ways.length; sum++) {
-    cumulated += ways[sum];
-    if (cumulated > (alpha / 2) * all) break;
-    outside++;
+  const ranks = Array.from({ length: n + m }, (_, i) => i + 1);
+  return sumCounts(ranks, size).slice((size * (size + 1)) / 2);
+}
+
+/**
+ * How many of all values two by two to leave out at each end for a confidence interval of at least 1 - alpha that inverts the
+ * rank test (Hodges and Lehmann, 1963; Moses). 0 when the samples are too small for any interval.
+ */
+function twosOutside(pairs: readonly Pair[], alpha: number): number {
+  const totals = pairs.map(([before, after]) => before.length + after.length);
+  const total = totals.reduce((sum, one) => sum + one, 0);
+  if (Math.max(...totals) > EXACT_LIMIT || total > EXACT_TOTAL) {
+    const twos = pairs.map(([before, after]) => before.length * after.length);
+    const middle = twos.reduce((sum, one) => sum + one, 0) / 2;
+    const variance = twos.reduce((sum, one, i) => sum + (one * (totals[i] + 1)) / 12, 0);
+    return Math.max(0, Math.floor(middle - normalQuantile(alpha / 2) * Math.sqrt(variance)));
   }
-  return outside;
+  const ways = pairs.map(untiedCounts).reduce(convolved);
+  const all = ways.reduce((sum, count) => sum + count);
+  let cumulated = 0;
+  return ways.findIndex((count) => (cumulated += count) > (alpha / 2) * all);
 }
 
 /** The change from one sample to another: a Hodges–Lehmann estimate with its confidence interval. */
@@ -192,33 +194,36 @@ export interface Effect {
   upper: number;
 }
 
-function effect(points: number[], lows: number[], highs: number[], n: number, m: number, alpha: number): Effect {
-  const outside = pairsOutside(n, m, alpha);
+/** One number for every two values of a pair, one before and one after. */
+const twoByTwo = (pairs: readonly Pair[], of: (x: number, y: number) => number): number[] =>
+  pairs.flatMap(([before, after]) => before.flatMap((x) => after.map((y) => of(x, y))));
+
+function effect(points: number[], lows: number[], highs: number[], pairs: readonly Pair[], alpha: number): Effect {
+  const outside = twosOutside(pairs, alpha);
   const ascending = (values: number[]): number[] => values.sort((a, b) => a - b);
   return {
     estimate: median(points),
     lower: outside === 0 ? -Infinity : ascending(lows)[outside - 1],
-    upper: outside === 0 ? Infinity : ascending(highs)[n * m - outside],
+    upper: outside === 0 ? Infinity : ascending(highs)[points.length - outside],
   };
 }
 
-/** After minus before: the median of all differences, with an interval of at least 1 - alpha. */
-export function differenceEffect(before: readonly number[], after: readonly number[], alpha: number): Effect {
-  const pairs = before.flatMap((x) => after.map((y) => y - x));
-  return effect(pairs, [...pairs], [...pairs], before.length, after.length, alpha);
+/** After minus before: the median of all differences within pairs, with an interval of at least 1 - alpha. */
+export function differenceEffect(pairs: readonly Pair[], alpha: number): Effect {
+  const twos = twoByTwo(pairs, (x, y) => y - x);
+  return effect(twos, [...twos], [...twos], pairs, alpha);
 }
 
 /**
- * After over before: the median of all ratios, with an interval of at least 1 - alpha. It is the shift estimate on
- * logarithms without taking any, so that readings of zero keep their place: 0 over something is 0, something over 0 is
+ * After over before: the median of all ratios within pairs, with an interval of at least 1 - alpha. It is the shift estimate
+ * on logarithms without taking any, so that readings of zero keep their place: 0 over something is 0, something over 0 is
  * infinite, and 0 over 0, which may be any ratio, counts as the lowest for the lower end, the highest for the upper end
  * and as 1 for the estimate. Values must not be negative.
  */
-export function ratioEffect(before: readonly number[], after: readonly number[], alpha: number): Effect {
-  if ([...before, ...after].every((value) => value === 0)) return { estimate: 1, lower: 1, upper: 1 };
-  const pairs = (unknown: number): number[] =>
-    before.flatMap((x) => after.map((y) => (x === 0 && y === 0 ? unknown : y / x)));
-  const { estimate, lower, upper } = effect(pairs(1), pairs(0), pairs(Infinity), before.length, after.length, alpha);
+export function ratioEffect(pairs: readonly Pair[], alpha: number): Effect {
+  if (pairs.flat(2).every((value) => value === 0)) return { estimate: 1, lower: 1, upper: 1 };
+  const ratios = (unknown: number): number[] => twoByTwo(pairs, (x, y) => (x === 0 && y === 0 ? unknown : y / x));
+  const { estimate, lower, upper } = effect(ratios(1), ratios(0), ratios(Infinity), pairs, alpha);
   return { estimate, lower: Math.max(0, lower), upper };
 }
 

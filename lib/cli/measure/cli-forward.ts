@@ -21,6 +21,7 @@ const forward = experiment({
        measure loss …         how much is lost at which load
        measure burst …        the longest burst at line rate that loses nothing
        measure matrix …       all of it for every combination of settings that a file names
+       measure ab …           whether two set-ups differ, both measured in turn
        measure compare …      whether two result files differ, or only by noise
        measure report …       a page of results, for the screen and for paper
 Each has a --help of its own. Ctrl-C, SIGTERM and SIGHUP end it with what it has measured, a second signal at once.

@@ -2,6 +2,7 @@ import { fail } from '../fail.js';
 import type { Tool } from '../tool.js';
 import { version } from '../version.js';
 import { UsageError } from '../../text/errors.js';
+import { runAb } from './cli-ab.js';
 import { runBurst } from './cli-burst.js';
 import { runCompare } from './cli-compare.js';
 import { runForward } from './cli-forward.js';
@@ -19,6 +20,7 @@ const COMMANDS = new Map<string, Command>([
   ['loss', runLoss],
   ['burst', runBurst],
   ['matrix', runMatrixCommand],
+  ['ab', runAb],
   ['compare', runCompare],
   ['report', runReport],
 ]);

@@ -2,15 +2,15 @@
 import { cellNamer } from '../results/cells.js';
 import {
   DEFAULT_ALPHA,
-  ONLY_AFTER,
-  ONLY_BEFORE,
+  fileOf,
+  ONLY_IN,
   repeatsNeeded,
   unjudged,
   type Comparison,
   type CompareResult,
   type Notice,
-  type Side,
 } from './compare.js';
+import type { Side } from './runs.js';
 import { countText, formatChange, formatDifference, formatNumber, formatP, formatShare } from '../../text/format.js';
 import { metricHead } from '../results/metrics.js';
 import { fewestValues } from '../../stats/rank.js';
@@ -26,19 +26,24 @@ export function changeText({ scale, effect, change, changeLower, changeUpper }: 
   return [share, Number.isFinite(changeLower) && Number.isFinite(changeUpper) ? `${lower} to ${upper}` : 'none'];
 }
 
+/** What is named by its kind and cell, and by its file where there are several. */
+type Named = Pick<Comparison, 'kind' | 'cell'> & Partial<Pick<Comparison, 'after'>>;
+
 /** How comparisons are named where all stand together: by what differs between them. */
 export interface Naming {
   /** What all have in common, as text; '' when that is nothing. */
   common: string;
-  nameOf: (one: Pick<Comparison, 'kind' | 'cell'>) => string;
+  nameOf: (one: Named) => string;
 }
 
-export function naming(all: readonly Pick<Comparison, 'kind' | 'cell'>[]): Naming {
-  const kinds = new Set(all.map(({ kind }) => kind));
+export function naming(all: readonly Named[]): Naming {
+  const withFile = ({ after }: Named): string => (after === undefined ? '' : `with ${fileOf({ after })}`);
+  const [kinds, files] = [new Set(all.map(({ kind }) => kind)), new Set(all.map(withFile))];
   const { common, nameOf } = cellNamer(all.map(({ cell }) => cell));
   return {
     common: [kinds.size === 1 ? `kind=${[...kinds][0]}` : '', common].filter(Boolean).join(' '),
-    nameOf: ({ kind, cell }) => [kinds.size > 1 ? kind : '', nameOf(cell)].filter(Boolean).join(' '),
+    nameOf: (one) =>
+      [kinds.size > 1 ? one.kind : '', nameOf(one.cell), files.size > 1 ? withFile(one) : ''].filter(Boolean).join(' '),
   };
 }
 
@@ -69,20 +74,36 @@ export function methodText({ comparisons, alpha, noise, family }: CompareResult)
       ? `No cell has values enough for a rank test at ${level}: ${fewestValues(alpha)} on each side are the least.`
       : `p is of Mann–Whitney's rank test, judged at ${level}` +
         (family === 1 ? '.' : `, corrected by Holm for ${family} comparisons.`);
-  const said = ['Before and after are medians; the change is Hodges–Lehmann’s estimate.', test];
+  const said = ['Before and after are medians of runs (n); the change is Hodges–Lehmann’s estimate.', test];
+  if (comparisons.some(({ pairs }) => pairs.length > 1))
+    said.push('Runs are ranked within the round they were drawn in.');
   if (comparisons.some(({ verdict }) => verdict === 'too noisy to tell'))
-    said.push(`Too noisy: an interval wider than ${formatNumber(noise * 100)} %.`);
-  if (comparisons.some((one) => one.withinRuns))
-    said.push('Some values are readings within one run: they show how steady that run was, not how runs differ.');
+    said.push(
+      `Too noisy: an interval wider than ${formatNumber(noise * 100)} %, or, of what is compared by difference, than is worth telling.`,
+    );
   return said;
 }
 
 /** What all cells of a metric together show: a line for each metric that has several. */
 export function overallTexts({ overall }: CompareResult): string[] {
+  const several = new Set(overall.map(({ file }) => file)).size > 1;
   return overall.map(
-    ({ metric, cells, change, p, verdict }) =>
-      `All ${cells} cells of ${metric} together (stratified rank test): ${verdict}, p ${formatP(p)}; ` +
+    ({ metric, file, cells, change, p, verdict }) =>
+      `All ${cells} cells of ${metric}${several ? ` with ${file}` : ''} together (stratified rank test): ${verdict}, p ${formatP(p)}; ` +
       `the median of their changes is ${formatChange(change)}`,
+  );
+}
+
+/** What is said before any verdict where the machine was busier on one side; '' where it was not. */
+export function unevenText({ uneven }: Pick<CompareResult, 'uneven'>): string {
+  if (uneven.length === 0) return '';
+  const said = uneven.map(({ what, unit, before, after }) => {
+    const [was, is] = [before, after].map((value) => `${formatNumber(value, 3)} ${unit}`.trimEnd());
+    return `${what}: ${was} before, ${is} after`;
+  });
+  return (
+    `Not under the same load: ${said.join('; ')}. What differs may be other programs and not what was changed: ` +
+    'measure ab takes both sides in turn, so that load meets both.'
   );
 }
 
@@ -127,7 +148,7 @@ export function unjudgedText(result: CompareResult): string {
 
 /** Why nothing was compared, and what helps. */
 export function nothingText({ notices, apart }: CompareResult): string {
-  const oneSided = notices.every(({ about }) => about === ONLY_BEFORE || about === ONLY_AFTER);
+  const oneSided = notices.every(({ about }) => about.startsWith(ONLY_IN));
   const cause = oneSided ? 'no cell is in both files' : 'no cell that both files have can be judged';
   const differ = `they differ in ${apart.join(', ')}: --ignore ${apart.join()} compares them all the same`;
   const other = oneSided

@@ -1,19 +1,20 @@
 import { UsageError } from '../../text/errors.js';
-import { commonSettings, without } from '../results/cells.js';
-import { formatShare } from '../../text/format.js';
-import { metricOf, primaryMetric } from '../results/metrics.js';
-import { type Cell, cellKey, type Metric, type ResultKind, type ResultLine } from '../results/result.js';
+import { commonSettings } from '../results/cells.js';
+import { formatNumber, formatShare } from '../../text/format.js';
+import { metricOf, primaryMetric, untoldUnit } from '../results/metrics.js';
+import type { Cell, Metric, ResultKind, ResultLine } from '../results/result.js';
+import { byCell, sidesOf, type Cells, type Side } from './runs.js';
+import { unevenness, type Uneven } from './uneven.js';
 import {
   differenceEffect,
   fewestValues,
   holm,
-  mannWhitney,
-  mean,
   median,
   ratioEffect,
   smallestP,
   stratifiedTest,
   type Effect,
+  type Pair,
 } from '../../stats/rank.js';
 
 export type Verdict = 'better' | 'worse' | 'no difference shown' | 'too few repeats' | 'too noisy to tell';
@@ -29,13 +30,6 @@ export interface CompareOptions {
   noise?: number;
 }
 
-export interface Side {
-  lines: ResultLine[];
-  values: number[];
-  median: number;
-  mean: number;
-}
-
 export interface Comparison {
   kind: ResultKind;
   cell: Cell;
@@ -43,8 +37,8 @@ export interface Comparison {
   about: Metric & { label: string };
   before: Side;
   after: Side;
-  /** True when the values are readings within single runs, which cannot show how runs differ. */
-  withinRuns: boolean;
+  /** The values, in the groups within which they are ranked. */
+  pairs: readonly Pair[];
   scale: 'ratio' | 'difference';
   /** After over before, or after minus before, with its confidence interval of 1 - alpha (for this cell alone). */
   effect: Effect;
@@ -72,6 +66,8 @@ export interface Overall {
   kind: ResultKind;
   metric: string;
   about: Metric & { label: string };
+  /** The file that is compared with the first. */
+  file: string;
   cells: number;
   /** Median of the cells' changes. */
   change: number;
@@ -80,14 +76,15 @@ export interface Overall {
   verdict: 'better' | 'worse' | 'no difference shown';
 }
 
-/** What a notice is about where a cell is on one side alone. */
-export const ONLY_BEFORE = 'only in BEFORE';
-export const ONLY_AFTER = 'only in AFTER';
+/** What a notice begins with where a cell is on one side alone. */
+export const ONLY_IN = 'only in ';
 
 export interface CompareResult {
   comparisons: Comparison[];
   overall: Overall[];
   notices: Notice[];
+  /** What says that the machine was busier on one side. */
+  uneven: Uneven[];
   /** Settings that have one value in all of before and another in all of after. */
   apart: string[];
   alpha: number;
@@ -99,74 +96,19 @@ export interface CompareResult {
 /** Chance of calling any difference where there is none. */
 export const DEFAULT_ALPHA = 0.05;
 
-/** Fewer runs than this on a side, and readings within runs are used where there are any. */
-const FEW_RUNS = 4;
-
 type Judged = Omit<Comparison, 'corrected' | 'verdict' | 'reason'>;
 
-interface Cells {
-  kind: ResultKind;
-  cell: Cell;
-  lines: ResultLine[];
-}
-
-function byCell(lines: readonly ResultLine[], ignore: readonly string[]): Map<string, Cells> {
-  const cells = new Map<string, Cells>();
-  for (const line of lines) {
-    const { kind, cell: whole } = line.result;
-    const cell = without(whole, ignore);
-    const key = `${kind} ${cellKey(cell)}`;
-    const same = cells.get(key);
-    if (!same) cells.set(key, { kind, cell, lines: [line] });
-    else if (cellKey(whole) === cellKey(same.lines[0].result.cell)) same.lines.push(line);
-    else {
-      const [file, other] = [line, same.lines[0]].map((one) => `${one.file}:${one.line}`);
-      throw new UsageError(
-        `--ignore ${ignore.join()}: ${other} and ${file} would be taken for repeats of one cell; leave out fewer`,
-      );
-    }
-  }
-  return cells;
-}
-
-function side(lines: ResultLine[], values: number[]): Side {
-  return { lines, values, median: median(values), mean: mean(values) };
-}
-
-/** The values of a metric on both sides: one a run, or, with few runs, all readings within them. */
-function valuesOf(before: ResultLine[], after: ResultLine[], metric: string): [Side, Side, boolean] | undefined {
-  const withMetric = (lines: ResultLine[]): ResultLine[] => lines.filter(({ result }) => metric in result.metrics);
-  const withSamples = (lines: ResultLine[]): ResultLine[] =>
-    lines.filter(({ result }) => (result.samples?.[metric] ?? []).length > 0);
-  const readings = [withSamples(before), withSamples(after)] as const;
-  const runs = [withMetric(before), withMetric(after)] as const;
-  const pick = (lines: ResultLine[]): Side =>
-    side(
-      lines,
-      lines.flatMap(({ result }) => result.samples![metric]),
-    );
-  const few = Math.min(runs[0].length, runs[1].length) < FEW_RUNS;
-  if (few && readings.every((lines) => lines.length > 0)) return [pick(readings[0]), pick(readings[1]), true];
-  if (runs.some((lines) => lines.length === 0)) return undefined;
-  const one = (lines: ResultLine[]): Side =>
-    side(
-      lines,
-      lines.map(({ result }) => result.metrics[metric]),
-    );
-  return [one(runs[0]), one(runs[1]), false];
-}
-
 function judge({ kind, cell, lines }: Cells, after: ResultLine[], metric: string, alpha: number): Judged | undefined {
-  const sides = valuesOf(lines, after, metric);
+  const sides = sidesOf(lines, after, metric);
   if (!sides) return undefined;
-  const [was, is, withinRuns] = sides;
+  const { before: was, after: is, pairs } = sides;
   const about = metricOf(metric, lines[0].result.units);
   const negative = [...was.values, ...is.values].some((value) => value < 0);
   const scale = negative ? 'difference' : (about.scale ?? 'ratio');
-  const effect = (scale === 'ratio' ? ratioEffect : differenceEffect)(was.values, is.values, alpha);
+  const effect = (scale === 'ratio' ? ratioEffect : differenceEffect)(pairs, alpha);
   const base = Math.max(Math.abs(was.median), about.matters ?? 0);
   const share = (value: number): number => (scale === 'ratio' ? value - 1 : value === 0 ? 0 : value / base);
-  const { p, exact } = mannWhitney(was.values, is.values);
+  const { p, exact } = stratifiedTest(pairs);
   return {
     kind,
     cell,
@@ -174,7 +116,7 @@ function judge({ kind, cell, lines }: Cells, after: ResultLine[], metric: string
     about,
     before: was,
     after: is,
-    withinRuns,
+    pairs,
     scale,
     effect,
     p,
@@ -185,16 +127,38 @@ function judge({ kind, cell, lines }: Cells, after: ResultLine[], metric: string
   };
 }
 
-/** How far apart the values of one side are, as a share of their median. */
-function spread({ values, median: middle }: Side, matters = 0): number {
+/** How far apart the values of one side are: as a share of their median, or in the metric's unit. */
+function spread({ scale }: Judged, { values, median: middle }: Side): number {
   const range = Math.max(...values) - Math.min(...values);
-  return range === 0 ? 0 : range / Math.max(Math.abs(middle), matters);
+  return range === 0 || scale === 'difference' ? range : range / Math.abs(middle);
 }
 
-/** How wide the interval is: the share by which its upper end exceeds its lower one (1.5 over 1 is 50 %). */
-function width({ scale, changeLower, changeUpper }: Judged): number {
-  if (scale === 'difference') return changeUpper - changeLower;
-  return changeUpper === changeLower ? 0 : (1 + changeUpper) / (1 + changeLower) - 1;
+/** How wide the interval is: the share by which its upper end exceeds its lower one (1.5 over 1 is 50 %), or in the metric's unit. */
+function width({ scale, effect: { lower, upper } }: Judged): number {
+  if (scale === 'difference') return upper - lower;
+  return upper === lower ? 0 : upper / lower - 1;
+}
+
+/** What is too wide for {@link width} and {@link spread}; where zero is an everyday value, never what is not worth telling either way. */
+function widest({ scale, before, about }: Judged, noise: number): number {
+  return scale === 'ratio' ? noise : Math.max(noise * Math.abs(before.median), 2 * (about.matters ?? 0));
+}
+
+function wideText({ scale, metric, about }: Judged, wide: number): string {
+  return scale === 'ratio' ? formatShare(wide) : `${formatNumber(wide, 2)} ${untoldUnit(metric, about)}`.trimEnd();
+}
+
+const sizesOf = ({ pairs }: Judged): [number, number][] => pairs.map(([was, is]) => [was.length, is.length]);
+
+/** Whether there are runs enough for a verdict, as many on either side as two equal sides would need. */
+function testable(judged: Judged, alpha: number): boolean {
+  const fewest = Math.min(judged.before.values.length, judged.after.values.length);
+  return fewest >= fewestValues(alpha) && smallestP(...sizesOf(judged)) <= alpha;
+}
+
+/** Whether a change that is certain is too small to be of any use, by what is known of its metric. */
+function slight({ scale, effect, about }: Judged): boolean {
+  return scale === 'difference' && Math.abs(effect.estimate) < (about.matters ?? 0);
 }
 
 function decide(
@@ -203,85 +167,52 @@ function decide(
   options: { alpha: number; noise: number; family: number },
 ): [Verdict, string?] {
   const { alpha, noise, family } = options;
-  const { before, after, about, p } = judged;
+  const { before, after, about, metric, p, pairs } = judged;
   const [n, m] = [before.values.length, after.values.length];
-  const attainable = smallestP(n, m);
-  if (attainable > alpha) {
-    const widest = Math.max(spread(before, about.matters), spread(after, about.matters));
-    if (widest > noise) return ['too noisy to tell', `values of one side are ${formatShare(widest)} apart`];
+  const limit = widest(judged, noise);
+  if (!testable(judged, alpha)) {
+    const apart = Math.max(spread(judged, before), spread(judged, after));
+    if (apart > limit) return ['too noisy to tell', `values of one side are ${wideText(judged, apart)} apart`];
     return ['too few repeats', `${n} and ${m}; ${fewestValues(alpha)} each are needed`];
+  }
+  if (corrected <= alpha && slight(judged)) {
+    const least = `${formatNumber(about.matters!)} ${untoldUnit(metric, about)}`.trimEnd();
+    return ['no difference shown', `what differs is less than ${least}, the least worth telling`];
   }
   if (corrected <= alpha) {
     // The ranks decide the direction: with many ties the estimate can be no change at all.
-    const up = mannWhitney(before.values, after.values).u > (n * m) / 2;
+    const up = stratifiedTest(pairs).u > middleOf(pairs);
     return [up === (about.better === 'higher') ? 'better' : 'worse'];
   }
-  if (p <= alpha && attainable * family > alpha) {
+  if (p <= alpha && smallestP(...sizesOf(judged)) * family > alpha) {
     const enough = fewestValues(alpha / family);
     return ['too few repeats', `${n} and ${m}; among ${family} comparisons ${enough} each are needed`];
   }
   const wide = width(judged);
-  if (wide > noise) return ['too noisy to tell', `the interval is ${formatShare(wide)} wide`];
+  if (wide > limit) return ['too noisy to tell', `the interval is ${wideText(judged, wide)} wide`];
   return ['no difference shown'];
 }
 
+/** What the rank test's U is where nothing differs. */
+const middleOf = (pairs: readonly Pair[]): number =>
+  pairs.reduce((sum, [was, is]) => sum + (was.length * is.length) / 2, 0);
+
 /**
- * Sets the cells of two result files against each other. Each cell's values are ranked (Mann–Whitney, exact up to 50
- * values), the change is estimated with its interval (Hodges–Lehmann), and the p-values of all cells are corrected
- * together (Holm): no normal distribution is assumed anywhere.
+ * Sets the cells of result files against those of the first. Runs are ranked (Mann–Whitney, exact up to 50 values; those
+ * of `measure ab` within their rounds), the change is estimated with its interval (Hodges–Lehmann), and the p-values of all
+ * comparisons are corrected together (Holm): no normal distribution is assumed anywhere.
  */
-export function compare(
-  before: readonly ResultLine[],
-  after: readonly ResultLine[],
+export function compareFiles(
+  [before, ...afters]: readonly (readonly ResultLine[])[],
   options: CompareOptions = {},
 ): CompareResult {
   const { alpha = DEFAULT_ALPHA, noise = 0.5, ignore = [] } = options;
-  const axes = new Set([...before, ...after].flatMap(({ result }) => Object.keys(result.cell)));
-  const unknown = ignore.find((axis) => !axes.has(axis));
-  if (unknown !== undefined)
-    throw new UsageError(`--ignore ${unknown}: no cell has this setting; there are ${[...axes].join(', ')}`);
-  const metricNames = new Set(
-    [...before, ...after].flatMap(({ result }) => [result.metrics, result.samples ?? {}].flatMap(Object.keys)),
-  );
-  const unmeasured = options.metrics?.find((metric) => !metricNames.has(metric));
-  if (unmeasured !== undefined)
-    throw new UsageError(`--metric ${unmeasured}: no result has it; there are ${[...metricNames].sort().join(', ')}`);
-  const [left, right] = [byCell(before, ignore), byCell(after, ignore)];
-  const notices = new Map<string, Notice>();
-  const tell = (about: string, { kind, cell }: Cells, key = about): void => {
-    const notice = notices.get(key) ?? { about, cells: [] };
-    notice.cells.push({ kind, cell });
-    notices.set(key, notice);
-  };
-  const judged: Judged[] = [];
-  for (const [key, was] of left) {
-    const is = right.get(key);
-    if (!is) {
-      tell(ONLY_BEFORE, was);
-      continue;
-    }
-    const matrices = [was.lines, is.lines].map(matricesOf);
-    // Told once for all cells of the two, as of the first.
-    if (!matrices.includes('') && matrices[0] !== matrices[1])
-      tell(matricesText(was.lines, is.lines), was, matrices.join(' to '));
-    const [{ result }] = was.lines;
-    const primary = primaryMetric(result);
-    const metrics = options.metrics ?? (primary === undefined ? [] : [primary]);
-    if (metrics.length === 0) tell('no metric', was);
-    for (const metric of metrics) {
-      if (metricOf(metric, result.units).better === undefined) {
-        tell(`${metric} is not judged, for which way is good is not known ("units" in a result can tell)`, was);
-        continue;
-      }
-      const comparison = judge(was, is.lines, metric, alpha);
-      if (comparison) judged.push(comparison);
-      else tell(`${metric} is not on both sides`, was);
-    }
-  }
-  for (const [key, is] of right) if (!left.has(key)) tell(ONLY_AFTER, is);
-
+  checkNames([...before, ...afters.flat()], options);
+  const left = byCell(before, ignore);
+  const rights = afters.map((lines) => byCell(lines, ignore));
+  const { judged, matched, notices } = matchedCells(left, rights, options);
   // Comparisons that could not come out significant whatever was measured take no share of alpha from the others.
-  const able = judged.filter((one) => smallestP(one.before.values.length, one.after.values.length) <= alpha);
+  const able = judged.filter((one) => testable(one, alpha));
   const corrected = new Map(holm(able.map((one) => one.p)).map((p, i) => [able[i], p]));
   const family = able.length;
   const comparisons = judged.map((one): Comparison => {
@@ -292,37 +223,108 @@ export function compare(
   return {
     comparisons,
     overall: overallOf(comparisons, alpha),
-    notices: [...notices.values()],
-    apart: apart(left, right),
+    notices,
+    uneven: unevenness(matched, alpha),
+    apart: [...new Set(rights.flatMap((right) => apart(left, right)))],
     alpha,
     noise,
     family,
   };
 }
 
-/** Metrics of which there are several cells. Readings within runs are no repeats, and do not count. */
+/** {@link compareFiles} of two. */
+export function compare(
+  before: readonly ResultLine[],
+  after: readonly ResultLine[],
+  options: CompareOptions = {},
+): CompareResult {
+  return compareFiles([before, after], options);
+}
+
+/** @throws UsageError for a setting or a metric that no result has */
+function checkNames(lines: readonly ResultLine[], { ignore = [], metrics }: CompareOptions): void {
+  const axes = new Set(lines.flatMap(({ result }) => Object.keys(result.cell)));
+  const unknown = ignore.find((axis) => !axes.has(axis));
+  if (unknown !== undefined)
+    throw new UsageError(`--ignore ${unknown}: no cell has this setting; there are ${[...axes].join(', ')}`);
+  const names = new Set(lines.flatMap(({ result }) => [result.metrics, result.samples ?? {}].flatMap(Object.keys)));
+  const unmeasured = metrics?.find((metric) => !names.has(metric));
+  if (unmeasured !== undefined)
+    throw new UsageError(`--metric ${unmeasured}: no result has it; there are ${[...names].sort().join(', ')}`);
+}
+
+/** The cells that both sides have, each metric of theirs judged by itself, and what is told of the others. */
+function matchedCells(
+  left: ReadonlyMap<string, Cells>,
+  rights: readonly ReadonlyMap<string, Cells>[],
+  { metrics: named, alpha = DEFAULT_ALPHA }: CompareOptions,
+): { judged: Judged[]; matched: [ResultLine[], ResultLine[]][]; notices: Notice[] } {
+  const notices = new Map<string, Notice>();
+  const tell = (about: string, { kind, cell }: Cells, key = about): void => {
+    const notice = notices.get(key) ?? { about, cells: [] };
+    notice.cells.push({ kind, cell });
+    notices.set(key, notice);
+  };
+  const judged: Judged[] = [];
+  const matched: [ResultLine[], ResultLine[]][] = [];
+  for (const [key, was] of left) {
+    const all = rights.flatMap((right) => right.get(key) ?? []);
+    if (all.length === 0) tell(`${ONLY_IN}BEFORE`, was);
+    for (const is of all) {
+      matched.push([was.lines, is.lines]);
+      const matrices = [was.lines, is.lines].map(matricesOf);
+      // Told once for all cells of the two, as of the first.
+      if (!matrices.includes('') && matrices[0] !== matrices[1])
+        tell(matricesText(was.lines, is.lines), was, matrices.join(' to '));
+      const [{ result }] = was.lines;
+      const primary = primaryMetric(result);
+      const metrics = named ?? (primary === undefined ? [] : [primary]);
+      if (metrics.length === 0) tell('no metric', was);
+      for (const metric of metrics) {
+        if (metricOf(metric, result.units).better === undefined) {
+          tell(`${metric} is not judged, for which way is good is not known ("units" in a result can tell)`, was);
+          continue;
+        }
+        const comparison = judge(was, is.lines, metric, alpha);
+        if (comparison) judged.push(comparison);
+        else tell(`${metric} is not on both sides`, was);
+      }
+    }
+  }
+  for (const right of rights)
+    for (const [key, is] of right)
+      if (!left.has(key)) tell(`${ONLY_IN}${rights.length === 1 ? 'AFTER' : is.lines[0].file}`, is);
+  return { judged, matched, notices: [...notices.values()] };
+}
+
+/** The file that a comparison is with. */
+export const fileOf = ({ after }: Pick<Comparison, 'after'>): string => after.lines[0].file;
+
+/** Metrics of which there are several cells, each file by itself. */
 function overallOf(comparisons: readonly Comparison[], alpha: number): Overall[] {
   const groups = new Map<string, Comparison[]>();
   for (const one of comparisons) {
-    if (one.withinRuns) continue;
-    const key = `${one.kind} ${one.metric}`;
+    const key = `${one.kind} ${one.metric} ${fileOf(one)}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   const several = [...groups.values()].filter((cells) => cells.length > 1);
-  const tests = several.map((cells) => stratifiedTest(cells.map(({ before, after }) => [before.values, after.values])));
+  const tests = several.map((cells) => stratifiedTest(cells.flatMap(({ pairs }) => pairs)));
   const corrected = holm(tests.map(({ p }) => p));
   return several.map((cells, i): Overall => {
-    const [{ kind, metric, about }] = cells;
-    const middle = cells.reduce((sum, { before, after }) => sum + (before.values.length * after.values.length) / 2, 0);
-    const good = tests[i].u > middle === (about.better === 'higher');
+    const [first] = cells;
+    const { kind, metric, about } = first;
+    const good = tests[i].u > middleOf(cells.flatMap(({ pairs }) => pairs)) === (about.better === 'higher');
+    const estimate = median(cells.map(({ effect }) => effect.estimate));
+    const none = corrected[i] > alpha || slight({ ...first, effect: { ...first.effect, estimate } });
     return {
       kind,
       metric,
       about,
+      file: fileOf(first),
       cells: cells.length,
       change: median(cells.map(({ change }) => change)),
       p: corrected[i],
-      verdict: corrected[i] > alpha ? 'no difference shown' : good ? 'better' : 'worse',
+      verdict: none ? 'no difference shown' : good ? 'better' : 'worse',
     };
   });
 }
@@ -358,6 +360,11 @@ function apart(left: ReadonlyMap<string, Cells>, right: ReadonlyMap<string, Cell
   return [...new Set([...was.axes, ...is.axes])].filter(
     (axis) => one(was, axis) && one(is, axis) && was.common[axis] !== is.common[axis],
   );
+}
+
+/** The settings that have one value in all of before and another in all of after. */
+export function apartSettings(before: readonly ResultLine[], after: readonly ResultLine[]): string[] {
+  return apart(byCell(before, []), byCell(after, []));
 }
 
 /** The comparisons that came to no verdict either way. */

@@ -22,6 +22,19 @@ interface MatrixRun {
   ran: string[];
 }
 
+/** Which run of which comparison of two set-ups this is; its side is in the cell. */
+export interface AbRun {
+  /** SHA-256 of both commands: results of different comparisons do not mix. */
+  digest: string;
+  /** What the order of the runs was drawn from. */
+  seed: number;
+  /** The round, within which both sides were measured in one random order, and the place in it. */
+  round: number;
+  place: number;
+  /** The command's words. */
+  ran: string[];
+}
+
 /** How a number of a result is shown and judged. */
 export interface Metric {
   unit: string;
@@ -68,6 +81,8 @@ export interface Result {
   cores?: CoreShares[];
   /** Which run of which matrix this is. */
   matrix?: MatrixRun;
+  /** Which run of which comparison of two set-ups this is. */
+  ab?: AbRun;
   surroundings?: Surroundings;
   /** ISO 8601, UTC. */
   time: string;

@@ -72,10 +72,24 @@ function isMatrixRun(value: unknown): boolean {
   );
 }
 
+const isPlace = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function isAbRun(value: unknown): boolean {
+  return (
+    isRecord(value) &&
+    typeof value.digest === 'string' &&
+    isPlace(value.seed) &&
+    isPlace(value.round) &&
+    isPlace(value.place) &&
+    Array.isArray(value.ran) &&
+    value.ran.every((word) => typeof word === 'string')
+  );
+}
+
 const FIELDS: [name: keyof Result, check: (value: unknown) => boolean, wanted: string][] = [
   ['kind', (value) => KINDS.includes(value as ResultKind), `one of ${KINDS.join(', ')}`],
   ['cell', recordOf(isScalar), 'an object of strings, numbers and booleans'],
-  ['repeat', (value) => Number.isSafeInteger(value) && (value as number) >= 0, 'a whole number from 0'],
+  ['repeat', isPlace, 'a whole number from 0'],
   ['metrics', recordOf(isNumber), 'an object of finite numbers'],
   ['units', optional(recordOf(isMetric)), 'an object of {unit, label?, better?, scale?, matters?}'],
   ['samples', optional(recordOf(isNumbers)), 'an object of arrays of finite numbers'],
@@ -84,6 +98,7 @@ const FIELDS: [name: keyof Result, check: (value: unknown) => boolean, wanted: s
   ['link_gbps', optional((value) => isNumber(value) && (value as number) > 0), 'a number above 0'],
   ['note', optional((value) => typeof value === 'string'), 'a string'],
   ['matrix', optional(isMatrixRun), '{name, digest, seed, ran}'],
+  ['ab', optional(isAbRun), '{digest, seed, round, place, ran}'],
   ['surroundings', optional(isRecord), 'an object'],
   ['time', (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)), 'an ISO 8601 time'],
 ];
@@ -111,6 +126,17 @@ function withoutUnmeasured(result: Result): Result {
   return { ...result, metrics: Object.fromEntries(metrics) };
 }
 
+/** What Python and others write where a number is none; JSON has no such word. */
+const NO_NUMBER = /[[,:]\s*(NaN|-?Infinity)\s*[,\]}]/;
+
+const STRINGS = /"(?:[^"\\]|\\.)*"/g;
+
+/** Why a line that is no JSON is none, with the remedy; undefined where nothing more is known. */
+function noNumber(text: string): string | undefined {
+  const word = NO_NUMBER.exec(text.replace(STRINGS, '""'))?.[1];
+  return word === undefined ? undefined : `${word} is no number in JSON: leave out a metric that could not be measured`;
+}
+
 function parseJson(text: string): { value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) as unknown };
@@ -122,7 +148,7 @@ function parseJson(text: string): { value: unknown } | undefined {
 /** Reads one line of a result file. Throws UsageError that begins with `where`. */
 export function parseResult(text: string, where: string): Result {
   const json = parseJson(text);
-  if (!json) throw new UsageError(`${where}: damaged: not JSON`);
+  if (!json) throw new UsageError(`${where}: ${noNumber(text) ?? 'damaged: not JSON'}`);
   return checkResult(json.value, where);
 }
 
@@ -141,6 +167,8 @@ export function readResults(file: string): ResultFile {
     const json = parseJson(text);
     if (json) {
       lines.push({ file, line: index + 1, result: checkResult(json.value, where) });
+    } else if (noNumber(text) !== undefined) {
+      throw new UsageError(`${where}: ${noNumber(text)}`);
     } else if (index === last) {
       notices.push(`${where}: the last line is damaged (a writer that was killed leaves this) and was skipped`);
     } else {

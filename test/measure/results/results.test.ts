@@ -91,6 +91,26 @@ describe('result files', () => {
     }
   });
 
+  it('with NaN or Infinity, as others write them, are told as what they are, in the last line too', () => {
+    for (const [word, place] of [
+      ['NaN', 1],
+      ['-Infinity', 2],
+    ] as const) {
+      const file = fresh();
+      const lines = [result(), result()].map((one) => JSON.stringify(one));
+      lines[place - 1] = lines[place - 1].replace(/"metrics":\{/, `"metrics":{"odd":${word},`);
+      writeFileSync(file, `${lines.join('\n')}\n`);
+      const message = new RegExp(
+        `:${place}: ${word} is no number in JSON: leave out a metric that could not be measured$`,
+      );
+      assert.throws(() => readResults(file), { name: 'UsageError', message });
+    }
+    const words = fresh();
+    appendResults(words, [result({ note: 'loss: NaN, here' })]);
+    truncateSync(words, readFileSync(words).length - 20);
+    assert.match(readResults(words).notices[0], /damaged/);
+  });
+
   it('get rid of a cut-off line when written to again, and say so', () => {
     const file = fresh();
     appendResults(file, [result(), result({ repeat: 1 })]);
