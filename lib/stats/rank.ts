@@ -86,7 +86,7 @@ interface RankTest {
 }
 
 /** Two samples of one thing. */
-type Pair = readonly [before: readonly number[], after: readonly number[]];
+export type Pair = readonly [before: readonly number[], after: readonly number[]];
 
 /**
  * Mann–Whitney (Wilcoxon) rank-sum test of two samples (Ann. Math. Statist. 18, 1947). Up to 50 values together p is exact
