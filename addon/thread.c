@@ -105,8 +105,22 @@ _Static_assert(sizeof(struct pollfd) == 8 && offsetof(struct pollfd, events) == 
                    offsetof(struct pollfd, revents) == 6,
                "two words for each descriptor");
 
+// Waits at most timeout ms, fractions of which count; forever below 0. Throws and returns -1 when that fails.
+static int wait_ready(napi_env env, struct pollfd *list, size_t count, double timeout) {
+  struct timespec ts, *limit = NULL;
+  if (timeout >= 0 && timeout < 1e12) {
+    const int64_t ns = (int64_t)(timeout * 1e6);
+    ts = (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    limit = &ts;
+  }
+  const int ready = ppoll(list, (nfds_t)count, limit, NULL);
+  if (ready >= 0 || errno == EINTR) return ready < 0 ? 0 : ready;
+  throw_errno(env, errno, "ppoll", "wait");
+  return -1;
+}
+
 // poll(list, count, timeoutMs) → descriptors ready. list holds count times struct pollfd in two words: fd, and events |
-// revents << 16. Fractions of a millisecond count.
+// revents << 16.
 static napi_value poll_fds(napi_env env, napi_callback_info info) {
   napi_value argv[3];
   int32_t *list, count;
@@ -118,20 +132,58 @@ static napi_value poll_fds(napi_env env, napi_callback_info info) {
   if (napi_get_value_double(env, argv[2], &timeout) != napi_ok)
     return throw_argument(env, "timeoutMs: expected a number");
   if (count < 0 || (size_t)count * 2 > words) return throw_argument(env, "count: longer than the list");
-  struct timespec ts, *limit = NULL;
-  if (timeout >= 0 && timeout < 1e12) {
-    const int64_t ns = (int64_t)(timeout * 1e6);
-    ts = (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
-    limit = &ts;
-  }
-  int ready = ppoll((struct pollfd *)(void *)list, (nfds_t)count, limit, NULL);
-  if (ready < 0 && errno != EINTR) return throw_errno(env, errno, "ppoll", "wait");
-  return make_i32(env, ready < 0 ? 0 : ready);
+  const int ready = wait_ready(env, (struct pollfd *)(void *)list, (size_t)count, timeout);
+  return ready < 0 ? NULL : make_i32(env, ready);
+}
+
+// What a poller has bound: the list, which is kept.
+typedef struct {
+  struct pollfd *list;
+  size_t count;
+  napi_ref array;
+} poller;
+
+static void poller_free(napi_env env, void *data, void *hint) {
+  (void)hint;
+  poller *p = data;
+  if (p->array != NULL) napi_delete_reference(env, p->array);
+  free(p);
+}
+
+// The function of a poller: (timeoutMs) → descriptors ready.
+static napi_value poller_run(napi_env env, napi_callback_info info) {
+  napi_value argv[1];
+  size_t argc = 1;
+  void *data = NULL;
+  double timeout;
+  if (napi_get_cb_info(env, info, &argc, argv, NULL, &data) != napi_ok || argc < 1 ||
+      napi_get_value_double(env, argv[0], &timeout) != napi_ok)
+    return throw_argument(env, "timeoutMs: expected a number");
+  const poller *p = data;
+  const int ready = wait_ready(env, p->list, p->count, timeout);
+  return ready < 0 ? NULL : make_i32(env, ready);
+}
+
+// poller(list) → (timeoutMs) => descriptors ready of all in the list, which is as poll() takes it.
+static napi_value make_poller(napi_env env, napi_callback_info info) {
+  napi_value argv[1], function;
+  int32_t *list;
+  size_t words;
+  if (!get_args(env, info, 1, argv) || !get_i32_array(env, argv[0], &list, &words, "list")) return NULL;
+  poller *p = calloc(1, sizeof *p);
+  if (p == NULL) return throw_errno(env, ENOMEM, "malloc", "poller");
+  *p = (poller){.list = (struct pollfd *)(void *)list, .count = words / 2};
+  if (napi_create_function(env, "poll", NAPI_AUTO_LENGTH, poller_run, p, &function) == napi_ok &&
+      napi_create_reference(env, argv[0], 1, &p->array) == napi_ok &&
+      napi_add_finalizer(env, function, p, poller_free, NULL, NULL) == napi_ok)
+    return function;
+  poller_free(env, p, NULL);
+  return NULL;
 }
 
 void thread_exports(napi_env env, napi_value exports) {
-  const export_entry entries[] = {
-      {"sleepNs", sleep_ns}, {"yieldCpu", yield_cpu}, {"pin", pin}, {"threadUsage", thread_usage}, {"poll", poll_fds}};
+  const export_entry entries[] = {{"sleepNs", sleep_ns},         {"yieldCpu", yield_cpu}, {"pin", pin},
+                                  {"threadUsage", thread_usage}, {"poll", poll_fds},      {"poller", make_poller}};
   clock_export(env, exports);
   export_all(env, exports, entries, sizeof entries / sizeof entries[0]);
 }

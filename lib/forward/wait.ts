@@ -17,6 +17,7 @@ const BROKEN = new Map([
   [POLLERR, 'its rings were reset, or its interface is gone (POLLERR)'],
   [POLLHUP, 'it was hung up (POLLHUP)'],
 ]);
+const ANY_BROKEN = POLLNVAL | POLLERR | POLLHUP;
 
 /** What a bridge waits for: its lanes, by direction, and the ports at both ends of them. */
 export interface Waiting {
@@ -36,23 +37,25 @@ interface Watched {
 /** Sleeps until a lane has something to do: each is asked why it stopped. */
 export class PollWait {
   readonly #watched: readonly Watched[];
-  /** `struct pollfd` for each descriptor: fd; events | revents << 16. */
+  /** `struct pollfd` for each descriptor: fd, or -1 where it is passed over; events | revents << 16. */
   readonly #list: Int32Array;
+  readonly #poll: (timeoutMs: number) => number;
   readonly #timeoutMs: number;
   /** Whether every port's syncs are poll()'s doing: a turn then needs none of its own. */
   readonly syncs: boolean;
 
   constructor({ a, b, lanes: [forth, back] }: Waiting) {
     const ports = new Set([a.port, b.port]);
-    const fds: number[] = [];
+    let first = 0;
     this.#watched = [...ports].map((port) => {
-      const first = fds.length;
-      fds.push(...port.fds);
+      const watched = { port, first };
+      first += port.fds.length;
       const from = [...(port === a.port ? forth : []), ...(port === b.port ? back : [])];
       const to = [...(port === b.port ? forth : []), ...(port === a.port ? back : [])];
-      return { port, first, from, to };
+      return { ...watched, from, to };
     });
-    this.#list = Int32Array.from(fds.flatMap((fd) => [fd, 0]));
+    this.#list = new Int32Array(2 * first);
+    this.#poll = native.poller(this.#list);
     const naps = [...ports].filter((port) => port.fds.length === 0).map((port) => port.napNs / 1e6);
     this.#timeoutMs = Math.min(LONGEST_MS, ...naps);
     this.syncs = [...ports].every((port) => port.willPoll !== undefined);
@@ -67,34 +70,35 @@ export class PollWait {
     let timeout = this.#timeoutMs;
     for (const { port, first, from, to } of this.#watched) {
       let events = 0;
-      for (let i = 0; i < from.length; i++) if (from[i].stopped <= 0) events = POLLIN;
+      // A lane whose tx ring is full waits for room first, and then for frames: one sleep where both take their time.
+      for (let i = 0; i < from.length; i++) if (from[i].stopped <= 0 && from[i].tx.space > 0) events = POLLIN;
       for (let i = 0; i < to.length; i++) {
-        if (to[i].stopped <= 0) continue;
         if (to[i].tx.space === 0) events |= POLLOUT;
-        else timeout = Math.min(timeout, MORE_ROOM_MS);
+        else if (to[i].stopped > 0) timeout = Math.min(timeout, MORE_ROOM_MS);
       }
-      for (let i = 0; i < port.fds.length; i++) list[2 * (first + i) + 1] = events;
       // Without POLLIN the slots that were taken from stay with us, and whoever sends has so many fewer.
       if (this.syncs && from.length > 0 && (events & POLLIN) === 0) port.rxsync();
-      port.willPoll?.();
+      const passedOver = port.willPoll?.() === false && events === 0;
+      for (let i = 0; i < port.fds.length; i++) {
+        list[2 * (first + i)] = passedOver ? -1 : port.fds[i];
+        list[2 * (first + i) + 1] = events;
+      }
     }
     if (list.length === 0) {
       native.sleepNs(timeout * 1e6);
       return;
     }
-    if (native.poll(list, list.length / 2, timeout) > 0) this.#checkBroken();
+    if (this.#poll(timeout) > 0) this.#checkBroken();
   }
 
   #checkBroken(): void {
-    const list = this.#list;
     for (const { port, first } of this.#watched)
       for (let i = 0; i < port.fds.length; i++) {
-        const revents = list[2 * (first + i) + 1] >>> 16;
-        for (const [bit, words] of BROKEN)
-          if ((revents & bit) !== 0) {
-            port.rxsync(); // the port itself may know better what has happened
-            throw new PortError(`${port.name}: ${words}`, port.name);
-          }
+        const revents = this.#list[2 * (first + i) + 1] >>> 16;
+        if ((revents & ANY_BROKEN) === 0) continue;
+        port.rxsync(); // the port itself may know better what has happened
+        const words = [...BROKEN].filter(([bit]) => (revents & bit) !== 0).map(([, what]) => what);
+        throw new PortError(`${port.name}: ${words.join('; ')}`, port.name);
       }
   }
 }

@@ -38,9 +38,9 @@ export interface Port {
   readonly fds: readonly number[];
   /**
    * Called before a poll() on the descriptors that does what txsync() does and, asked for POLLIN, what rxsync() does.
-   * Absent: poll() only waits.
+   * Returns whether there is anything to send. Absent: poll() only waits.
    */
-  willPoll?(): void;
+  willPoll?(): boolean;
   /** Nanoseconds the thread may sleep for lack of work where there is no descriptor to wait on. */
   readonly napNs: number;
 

@@ -38,6 +38,8 @@ export interface Native extends NetmapNative, NetdevNative, XdpNative {
   perfClose(counter: number): void;
   /** `list`: triples fd, events, revents (written). Returns how many are ready. */
   poll(list: Int32Array, count: number, timeoutMs: number): number;
+  /** poll() of all in a list that is bound once: looking an array up costs more than the rest of a call. */
+  poller(list: Int32Array): (timeoutMs: number) => number;
 
   mapAnonymous(bytes: number): Mapped;
   mapShared(path: string, bytes: number): Mapped & { created: boolean };

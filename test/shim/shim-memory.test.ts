@@ -414,6 +414,19 @@ describe('thread', () => {
     for (const count of [-1, 2, 1e6]) assert.throws(() => native.poll(list, count, 0), TypeError);
   });
 
+  it('a poller says the same of a list that it keeps, whatever is written there; a negative descriptor is passed over', () => {
+    const list = Int32Array.of(2000, 1, -1, 1);
+    const poll = native.poller(list);
+    assert.equal(poll(0), 1);
+    assert.deepEqual([list[1] >>> 16, list[3] >>> 16], [32, 0]);
+    list[0] = -1;
+    const before = now();
+    assert.equal(poll(2), 0);
+    assert.ok(now() - before >= 2e6, 'the whole time passes');
+    assert.throws(() => native.poller(new Float64Array(2) as unknown as Int32Array), TypeError);
+    assert.throws(() => poll('1' as unknown as number), TypeError);
+  });
+
   it('threadUsage counts CPU time of this thread', () => {
     const usage = new Float64Array(4);
     native.threadUsage(usage);

@@ -218,9 +218,9 @@ class NetmapPort implements Port {
     if (errno !== 0) throw this.#failed('NIOCRXSYNC', errno);
   }
 
-  willPoll(): void {
-    this.#heldTx.check();
+  willPoll(): boolean {
     this.#heldRx.check();
+    return this.#heldTx.check();
   }
 
   #failed(call: string, errno: number): PortError {

@@ -215,6 +215,54 @@ describe('netmap ports', { skip: process.platform !== 'linux' && 'the stand-in i
     assert.match(late, /^netmap:x}1@conf:slots=64: NIOCRXSYNC: bad file descriptor \(EBADF\)/);
   });
 
+  it('a bridge that polls needs no sync: poll() sends, receives, waits for room before frames, and gives taken slots back', () => {
+    const result = kernel.run(async (_native, { nativeUrl }) => {
+      const { openPorts } = (await import(
+        new URL('../ports/open.js', nativeUrl).href
+      )) as typeof import('../../../lib/ports/open.js');
+      const { Bridge, nicSide } = (await import(
+        new URL('../forward/bridge.js', nativeUrl).href
+      )) as typeof import('../../../lib/forward/bridge.js');
+      const { turning } = (await import(
+        new URL('../forward/loop.js', nativeUrl).href
+      )) as typeof import('../../../lib/forward/loop.js');
+      const [gen, a, b, sink] = openPorts(['x{1', 'x}1', 'x{2', 'x}2'].map((end) => `netmap:${end}@conf:slots=8`));
+      const work = turning(new Bridge(nicSide(a), nicSide(b)), 'poll');
+      const send = (n: number) => {
+        for (let k = 0, i = gen.tx[0].head; k < n; k++, i = gen.tx[0].after(i)) gen.tx[0].setLenFlags(i, 60);
+        gen.tx[0].advance(n);
+        gen.txsync();
+      };
+      const arrived = () => {
+        sink.rxsync();
+        return sink.rx[0].space;
+      };
+      const steps: number[] = [];
+      send(5);
+      work.rest(work.turn() > 0);
+      steps.push(work.turn(), arrived()); // moved, not sent
+      send(2);
+      work.rest(true);
+      steps.push(arrived(), work.turn()); // sent; more has come
+      work.rest(true); // the tx ring is full: it waits for room in vain
+      steps.push(arrived(), work.turn(), b.tx[0].space);
+      gen.txsync();
+      steps.push(gen.tx[0].space); // all that was taken is the sender's again
+      send(3);
+      work.rest(false);
+      steps.push(work.turn()); // seen, but there is no room
+      sink.rx[0].advance(7);
+      sink.rxsync();
+      work.rest(false);
+      steps.push(work.turn());
+      work.rest(true);
+      steps.push(arrived());
+      for (const port of [gen, a, b, sink]) port.close();
+      return steps;
+    });
+    assert.deepEqual(result, [5, 0, 5, 2, 7, 0, 0, 7, 0, 3, 3]);
+  });
+
   it('a VALE port gets what it asks for: its memory is made to measure', () => {
     const [tx] = describePort('vale0:big@conf:slots=4096');
     assert.equal(tx, 'tx0/4096');
