@@ -26,9 +26,24 @@ function labels(ports: readonly PortInfo[]): string[] {
 }
 
 /** The names of a direction: `direction` short, `from` and `to` in full. */
-export function directionNames({ ports }: Opened, { from, to }: DirectionInfo): Omit<Flow, keyof Traffic> {
+export function directionNames(
+  { ports, directions }: Opened,
+  { index, from, to }: DirectionInfo,
+): Omit<Flow, keyof Traffic> {
   const short = labels(ports);
-  return { direction: `${short[from]}→${short[to]}`, from: ports[from].name, to: ports[to].name };
+  // Two directions of one port are those from and to its host rings.
+  const ends =
+    from === to && directions.length > 1
+      ? [
+          ['', ' (host)'],
+          [' (host)', ''],
+        ][index]
+      : ['', ''];
+  return {
+    direction: `${short[from]}${ends[0]}→${short[to]}${ends[1]}`,
+    from: ports[from].name + ends[0],
+    to: ports[to].name + ends[1],
+  };
 }
 
 /** What was opened, for people. */
