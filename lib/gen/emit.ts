@@ -86,12 +86,61 @@ function makeEmit(
   let sequence = 1;
   let random = 0x2545f491;
 
+  /**
+   * Writes the addresses and ports of the frame of cycle entry `c` whose first word is `data`, and IPv4's checksum. Returns
+   * what they add to UDP's.
+   */
+  function writeVarying(data: number, c: number): number {
+    const h = halves;
+    const next = state;
+    const base = (data << 1) | 0;
+    const s0 = swap32(next[1]);
+    const d0 = swap32(next[3]);
+    const m0 = swap32(next[5]);
+    const m1 = swap32(next[4]);
+    const p0 = swap16(next[0]);
+    const p1 = swap16(next[2]);
+    h[(base + 1) | 0] = m0;
+    h[(base + 2) | 0] = m0 >>> 16;
+    h[(base + 4) | 0] = m1;
+    h[(base + 5) | 0] = m1 >>> 16;
+    h[(base + sourceHalf) | 0] = s0;
+    h[(base + sourceHalf + 1) | 0] = s0 >>> 16;
+    h[(base + destinationHalf) | 0] = d0;
+    h[(base + destinationHalf + 1) | 0] = d0 >>> 16;
+    h[(base + portHalf) | 0] = p0;
+    h[(base + portHalf + 1) | 0] = p1;
+    const addressSum = ((s0 & 0xffff) + (s0 >>> 16) + (d0 & 0xffff) + (d0 >>> 16)) | 0;
+    if (family === 4) {
+      let ipSum = (ipSums[c] + addressSum) | 0;
+      ipSum = (ipSum & 0xffff) + (ipSum >>> 16);
+      ipSum = (ipSum & 0xffff) + (ipSum >>> 16);
+      h[(base + ipSumHalf) | 0] = ~ipSum;
+    }
+    return (addressSum + p0 + p1) | 0;
+  }
+
+  /** Moves `state[at]` on within its range. Returns whether it began anew. */
+  function stepOne(at: number): boolean {
+    const value = state[at];
+    const anew = value === start[2 * at + 1];
+    state[at] = anew ? start[2 * at] : (value + 1) | 0;
+    return anew;
+  }
+
+  /**
+   * The next frame's values: MAC addresses step with every frame, the others as the wheels of an odometer: source port,
+   * source address, destination port, destination address.
+   */
+  function step(): void {
+    stepOne(4);
+    stepOne(5);
+    for (let at = 0; at < 4 && stepOne(at); at++);
+  }
+
   return function emit(most: number, high: number, low: number): number {
     // Locals, not captured names: V8 sees a captured array as constant inside a loop only so.
     const w = words;
-    const h = halves;
-    const next = state;
-    const ends = start;
     let i = w[headAt] | 0;
     const tail = w[tailAt] | 0;
     // One test for all: the sign bit is set when head or tail, which a pipe's peer can write, is no slot of the ring.
@@ -160,49 +209,8 @@ function makeEmit(
       const header = Math.imul(c, headerWords);
       for (let m = 0; m < sumWord; m = (m + 1) | 0) w[(data + m) | 0] = headers[(header + m) | 0];
       if (varying) {
-        const base = (data << 1) | 0;
-        const sport = next[0] | 0;
-        const saddr = next[1] | 0;
-        const dport = next[2] | 0;
-        const daddr = next[3] | 0;
-        const smac = next[4] | 0;
-        const dmac = next[5] | 0;
-        const s0 = swap32(saddr);
-        const d0 = swap32(daddr);
-        const m0 = swap32(dmac);
-        const m1 = swap32(smac);
-        const p0 = swap16(sport);
-        const p1 = swap16(dport);
-        h[(base + 1) | 0] = m0;
-        h[(base + 2) | 0] = m0 >>> 16;
-        h[(base + 4) | 0] = m1;
-        h[(base + 5) | 0] = m1 >>> 16;
-        h[(base + sourceHalf) | 0] = s0;
-        h[(base + sourceHalf + 1) | 0] = s0 >>> 16;
-        h[(base + destinationHalf) | 0] = d0;
-        h[(base + destinationHalf + 1) | 0] = d0 >>> 16;
-        h[(base + portHalf) | 0] = p0;
-        h[(base + portHalf + 1) | 0] = p1;
-        const addressSum = ((s0 & 0xffff) + (s0 >>> 16) + (d0 & 0xffff) + (d0 >>> 16)) | 0;
-        if (family === 4) {
-          let ipSum = (ipSums[c] + addressSum) | 0;
-          ipSum = (ipSum & 0xffff) + (ipSum >>> 16);
-          ipSum = (ipSum & 0xffff) + (ipSum >>> 16);
-          h[(base + ipSumHalf) | 0] = ~ipSum;
-        }
-        sum = (sum + addressSum + p0 + p1) | 0;
-        // MAC addresses step with every frame; then, as the wheels of an odometer: source port, source address,
-        // destination port, destination address.
-        next[4] = smac === ends[9] ? ends[8] : (smac + 1) | 0;
-        next[5] = dmac === ends[11] ? ends[10] : (dmac + 1) | 0;
-        next[0] = sport === ends[1] ? ends[0] : (sport + 1) | 0;
-        if (sport === ends[1]) {
-          next[1] = saddr === ends[3] ? ends[2] : (saddr + 1) | 0;
-          if (saddr === ends[3]) {
-            next[2] = dport === ends[5] ? ends[4] : (dport + 1) | 0;
-            if (dport === ends[5]) next[3] = daddr === ends[7] ? ends[6] : (daddr + 1) | 0;
-          }
-        }
+        sum = (sum + writeVarying(data, c)) | 0;
+        step();
       }
       let upper = streamHalf;
       if (isTagged) {

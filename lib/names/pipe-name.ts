@@ -1,5 +1,5 @@
 /** `pipe:NAME{K` and `pipe:NAME}K`: the two ends of a pipe in shared memory. */
-import { field, integer, optionsText, readPairs, splitOptions, type Draft, type Options } from './port-options.js';
+import { field, integer, optionsText, readPairs, splitOptions, withDefaults, type Options } from './port-options.js';
 import type { Slice } from './slice.js';
 
 /** One end of a pipe between processes of this machine. */
@@ -46,14 +46,13 @@ export function parsePipe(body: Slice): PipeSpec {
       port.text.length,
     );
   }
-  const spec: Draft<PipeSpec> = {
+  const spec = withDefaults(OPTIONS, {
     kind: 'pipe',
     text: body.source,
     name: poolName(port.cut(0, brace), 'pipe:lab{1'),
     pipe: pipeId(port.cut(brace + 1)),
     end: port.text[brace] === '{' ? 'master' : 'slave',
-    slots: 1024,
-  };
+  });
   readPairs(list, 'a pipe port', OPTIONS, spec);
   return spec;
 }

@@ -10,6 +10,8 @@ interface Option<S> {
   readonly example: string;
   /** Sets what `value` says; `value` is undefined when the key stands alone. */
   read(spec: Draft<S>, key: Slice, value: Slice | undefined): void;
+  /** Sets its default, where it has one. */
+  reset(spec: Draft<S>): void;
   /** The option in canonical form; undefined when the spec has the default. */
   write(spec: S): string | undefined;
 }
@@ -38,6 +40,20 @@ export function orOff(value: Value<number>): Value<number> {
   };
 }
 
+/** Sets a field to its default, where it has one. */
+function setting<S, K extends keyof S>(name: K, initial: S[K]): (spec: Draft<S>) => void {
+  return (spec) => {
+    if (initial !== undefined) spec[name] = initial;
+  };
+}
+
+/** A spec with what is `known` of it, and every option of the table at its default. */
+export function withDefaults<S extends object>(options: Options<S>, known: Partial<S>): Draft<S> {
+  const spec = { ...known } as Draft<S>;
+  for (const option of options.values()) option.reset(spec);
+  return spec;
+}
+
 /** One word of a list. */
 export function word<const T extends string>(...words: readonly T[]): Value<T> {
   return {
@@ -46,7 +62,10 @@ export function word<const T extends string>(...words: readonly T[]): Value<T> {
   };
 }
 
-/** `key=value` that sets the field `name`; left out of the canonical form when the field has the value `initial`. */
+/**
+ * `key=value` that sets the field `name`, whose default is `initial` (undefined: none); left out of the canonical form when
+ * the field has that value.
+ */
 export function field<S, K extends keyof S>(
   key: string,
   name: K,
@@ -64,6 +83,7 @@ export function field<S, K extends keyof S>(
       }
       spec[name] = form.read(value);
     },
+    reset: setting(name, initial),
     write(spec) {
       const value = text(spec[name]);
       return value === undefined || value === standard ? undefined : `${key}=${value}`;
@@ -81,6 +101,7 @@ export function flag<S, K extends keyof S>(key: string, name: K, value: S[K], in
       if (spec[name] !== initial) at.fail(`option ${at.quoted} contradicts an earlier one; expected one of them`);
       spec[name] = value;
     },
+    reset: setting(name, initial),
     write: (spec) => (spec[name] === value ? key : undefined),
   };
   return [key, option];

@@ -20,8 +20,8 @@ import {
   readPairs,
   splitOptions,
   unit,
+  withDefaults,
   word,
-  type Draft,
   type Options,
 } from './port-options.js';
 import { poolName } from './pipe-name.js';
@@ -78,27 +78,6 @@ export interface SimSpec {
 /** Netmap's limit of slots a frame (netmap.h, API 14). */
 const MAX_FRAGS = 64;
 
-const DEFAULTS = {
-  rate: 1e10,
-  load: 1,
-  size: [{ size: 64, weight: 1 }],
-  slots: 1024,
-  rings: 1,
-  itr: 0,
-  txtimer: 0,
-  frags: 0,
-  skip: 0,
-  budget: 0,
-  drop: 0,
-  wedge: 0,
-  clock: 'real',
-  step: 1000,
-  count: 0,
-  check: true,
-  buf: 2048,
-  seed: 1,
-} as const satisfies Omit<SimSpec, 'kind' | 'text' | 'name' | 'flap'>;
-
 const count = unit(parseCount);
 /** With every slot skipped, no frame would ever arrive. */
 function parseSkip(text: string): number {
@@ -116,18 +95,18 @@ function span(value: Slice): number {
 }
 
 const OPTIONS: Options<SimSpec> = new Map([
-  field('rate', 'rate', '10G', DEFAULTS.rate, unit(parseRate, rateText)),
-  field('load', 'load', '50%', DEFAULTS.load, share),
-  field('size', 'size', '64', DEFAULTS.size, unit(parseSizeMix, sizeMixText)),
-  field('slots', 'slots', '2048', DEFAULTS.slots, integer(2, 65536)),
-  field('rings', 'rings', '2', DEFAULTS.rings, integer(1, 64)),
-  field('itr', 'itr', '124us', DEFAULTS.itr, orOff(time)),
-  field('txtimer', 'txtimer', '90us', DEFAULTS.txtimer, orOff(time)),
-  field('frags', 'frags', '4', DEFAULTS.frags, orOff(integer(0, MAX_FRAGS))),
-  field('skip', 'skip', '10', DEFAULTS.skip, orOff(unit(parseSkip))),
-  field('budget', 'budget', '32', DEFAULTS.budget, orOff(count)),
-  field('drop', 'drop', '1%', DEFAULTS.drop, orOff(share)),
-  field('wedge', 'wedge', '10M', DEFAULTS.wedge, orOff(count)),
+  field('rate', 'rate', '10G', 1e10, unit(parseRate, rateText)),
+  field('load', 'load', '50%', 1, share),
+  field('size', 'size', '64', [{ size: 64, weight: 1 }], unit(parseSizeMix, sizeMixText)),
+  field('slots', 'slots', '2048', 1024, integer(2, 65536)),
+  field('rings', 'rings', '2', 1, integer(1, 64)),
+  field('itr', 'itr', '124us', 0, orOff(time)),
+  field('txtimer', 'txtimer', '90us', 0, orOff(time)),
+  field('frags', 'frags', '4', 0, orOff(integer(0, MAX_FRAGS))),
+  field('skip', 'skip', '10', 0, orOff(unit(parseSkip))),
+  field('budget', 'budget', '32', 0, orOff(count)),
+  field('drop', 'drop', '1%', 0, orOff(share)),
+  field('wedge', 'wedge', '10M', 0, orOff(count)),
   field('flap', 'flap', '1s/100ms', undefined, {
     read(value) {
       const slash = value.text.indexOf('/');
@@ -137,14 +116,14 @@ const OPTIONS: Options<SimSpec> = new Map([
     },
     write: ({ up, down }) => `${timeText(up)}/${timeText(down)}`,
   }),
-  field('clock', 'clock', 'virtual', DEFAULTS.clock, word('real', 'virtual')),
-  field('step', 'step', '1us', DEFAULTS.step, { read: span, write: timeText }),
-  field('count', 'count', '1M', DEFAULTS.count, count),
-  field('check', 'check', 'off', DEFAULTS.check, {
+  field('clock', 'clock', 'virtual', 'real', word('real', 'virtual')),
+  field('step', 'step', '1us', 1000, { read: span, write: timeText }),
+  field('count', 'count', '1M', 0, count),
+  field('check', 'check', 'off', true, {
     read: (value) => word('on', 'off').read(value) === 'on',
     write: (on) => (on ? 'on' : 'off'),
   }),
-  field('buf', 'buf', '2048', DEFAULTS.buf, {
+  field('buf', 'buf', '2048', 2048, {
     read(value) {
       const bytes = integer(64, 65472).read(value);
       return bytes % 64 === 0
@@ -153,7 +132,7 @@ const OPTIONS: Options<SimSpec> = new Map([
     },
     write: String,
   }),
-  field('seed', 'seed', '7', DEFAULTS.seed, integer(0, 0xffffffff)),
+  field('seed', 'seed', '7', 1, integer(0, 0xffffffff)),
 ]);
 
 /** Refuses sizes, fragments, buffers and slots that cannot go together. */
@@ -189,7 +168,7 @@ function checkFit(spec: SimSpec, list: readonly Slice[], body: Slice): void {
 /** Reads what follows `sim:`. */
 export function parseSim(body: Slice): SimSpec {
   const [name, list] = splitOptions(body);
-  const spec: Draft<SimSpec> = { kind: 'sim', text: body.source, name: poolName(name, 'sim:a'), ...DEFAULTS };
+  const spec = withDefaults(OPTIONS, { kind: 'sim', text: body.source, name: poolName(name, 'sim:a') });
   readPairs(list, 'a sim port', OPTIONS, spec);
   checkFit(spec, list, body);
   return spec;

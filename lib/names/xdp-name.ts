@@ -8,8 +8,8 @@ import {
   orOff,
   readPairs,
   splitOptions,
+  withDefaults,
   word,
-  type Draft,
   type Options,
   type Value,
 } from './port-options.js';
@@ -111,17 +111,12 @@ export function parseXdp(body: Slice): XdpSpec {
   const [port, list] = splitOptions(body);
   const whole = list.some(({ text }) => text.startsWith('queue='));
   const suffix = whole ? null : QUEUE_SUFFIX.exec(port.text);
-  const spec: Draft<XdpSpec> = {
+  const spec = withDefaults(OPTIONS, {
     kind: 'xdp',
     text: body.source,
     ifname: interfaceName(suffix === null ? port : port.cut(0, suffix.index)),
-    queues: suffix === null ? 'all' : QUEUES.read(port.cut(suffix.index + 1)),
-    mode: 'auto',
-    copy: 'auto',
-    slots: 2048,
-    frame: 2048,
-    busyPoll: 0,
-  };
+  });
+  if (suffix !== null) spec.queues = QUEUES.read(port.cut(suffix.index + 1));
   readPairs(list, 'an xdp port', OPTIONS, spec);
   if (spec.copy === 'zerocopy' && spec.mode === 'generic') {
     list
