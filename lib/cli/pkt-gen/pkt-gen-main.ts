@@ -2,7 +2,9 @@ import { startGenerator } from '../../gen/gen-start.js';
 import type { GenReport } from '../../gen/gen-report.js';
 import type { GenSettings } from '../../gen/job.js';
 import { type Result, RESULT_VERSION } from '../../measure/results/result.js';
+import { latencyMetrics } from '../../measure/results/metrics.js';
 import { appendResults } from '../../measure/results/results.js';
+import { Histogram } from '../../stats/histogram.js';
 import { EXIT } from '../exit.js';
 import type { Output } from '../output.js';
 import { parsePktGen, PKT_GEN_HELP, type PktGenCommand } from './pkt-gen-options.js';
@@ -90,7 +92,7 @@ function resultOf({ settings }: PktGenCommand, report: GenReport): Result {
   const { sent, received } = report;
   const rates = ratesOfRun(report);
   const flowed = rates.received ?? rates.sent;
-  const latency = timesOf(received?.latency);
+  const latency = received?.latency.count === 0 ? undefined : received?.latency;
   const sizes = new Set(settings.sizes);
   const sends = sent !== undefined && settings.replay === undefined;
   return {
@@ -107,19 +109,12 @@ function resultOf({ settings }: PktGenCommand, report: GenReport): Result {
     metrics: {
       ...(flowed && { mpps: flowed.pps / 1e6, gbps: flowed.wireBitsPerSecond / 1e9 }),
       ...(received && sent === undefined && { loss: received.lost / Math.max(1, received.tagged + received.lost) }),
-      ...(latency && {
-        min_ns: latency.minNs,
-        p50_ns: latency.p50Ns,
-        p99_ns: latency.p99Ns,
-        p999_ns: latency.p999Ns,
-        p9999_ns: latency.p9999Ns,
-        max_ns: latency.maxNs,
-      }),
+      ...(latency && latencyMetrics(Histogram.fromJSON(latency))),
       ...(sent?.meanDeviationNs !== undefined && { jitter_ns: sent.meanDeviationNs }),
       cpu_user_share: report.ns > 0 ? report.userNs / report.ns : 0,
       cpu_system_share: report.ns > 0 ? report.systemNs / report.ns : 0,
     },
-    ...(latency && received && { histogram: received.latency }),
+    ...(latency && { histogram: latency }),
     time: new Date().toISOString(),
   };
 }
