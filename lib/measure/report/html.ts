@@ -10,8 +10,8 @@ const WIDE = 880;
 const NARROW = 352;
 
 const STYLE = `
-:root{color-scheme:light dark;--paper:#fff;--page:#f4f6f9;--text:#1c2330;--muted:#5a6474;--rule:#dde2ea;--accent:#0060a0}
-@media screen and (prefers-color-scheme:dark){:root{--paper:#161b22;--page:#0d1117;--text:#e8ecf2;--muted:#a3adbb;--rule:#313946;--accent:#7cc4f5}}
+:root{color-scheme:light dark;--paper:#fff;--page:#f4f6f9;--text:#1c2330;--muted:#5a6474;--rule:#dde2ea;--accent:#0060a0;--more:#9aa5b5}
+@media screen and (prefers-color-scheme:dark){:root{--paper:#161b22;--page:#0d1117;--text:#e8ecf2;--muted:#a3adbb;--rule:#313946;--accent:#7cc4f5;--more:#5c6778}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--text);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",sans-serif}
 main,header,nav,footer{max-width:960px;margin:0 auto;padding:0 40px}
@@ -28,7 +28,9 @@ section{background:var(--paper);border:1px solid var(--rule);border-radius:10px;
 figure{margin:0}
 svg.chart{display:block;width:100%;height:auto}
 .narrow{display:none;max-width:560px;margin:0 auto}
-.scroll{overflow:auto;max-height:440px;margin:20px 0 8px}
+.scroll{overflow:auto;max-height:440px;margin:20px 0 8px;background:linear-gradient(to right,var(--paper),var(--paper)) 0 0/24px 100% no-repeat local,linear-gradient(to left,var(--paper),var(--paper)) 100% 0/24px 100% no-repeat local,linear-gradient(to right,var(--more),transparent) 0 0/12px 100% no-repeat scroll,linear-gradient(to left,var(--more),transparent) 100% 0/12px 100% no-repeat scroll}
+.scroll:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+caption{text-align:left;color:var(--muted);padding:0 0 4px}
 table{border-collapse:collapse;font-size:.8125rem;line-height:1.4;font-variant-numeric:tabular-nums;min-width:50%}
 th,td{padding:6px 16px 6px 0;text-align:left;vertical-align:top;white-space:nowrap;border-bottom:1px solid var(--rule)}
 thead th{color:var(--muted);font-weight:600;border-bottom-color:var(--muted);vertical-align:bottom;position:sticky;top:0;background:var(--paper)}
@@ -57,7 +59,8 @@ dl{grid-template-columns:max-content 1fr;gap:2px 24px}dd{margin:0}hr{margin:8px 
 /** A heading may break behind an underscore. */
 const breaking = (text: string): string => escape(text).replaceAll('_', '_<wbr>');
 
-function table({ title, common, head, numeric, rows }: Table): string {
+function table(of: string, { title, common, head, numeric, rows }: Table): string {
+  const name = escape(`${of}${title === undefined ? '' : `, ${title}`}: ${countText(rows.length, 'row')}`);
   const last = head.length - 1;
   const style = (column: number, text: string): string => {
     if (column === last) return ' class="source"';
@@ -73,12 +76,12 @@ function table({ title, common, head, numeric, rows }: Table): string {
     title === undefined ? '' : `<h3>${escape(title)}</h3>`,
     common === undefined ? '' : `<p class="common">In every row: ${escape(common)}</p>`,
   ];
-  return `${above.join('')}<div class="scroll" tabindex="0"><table${head.length > 12 ? ' class="many"' : ''}><thead><tr>${heads.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
+  return `${above.join('')}<div class="scroll" role="region" aria-label="${name}" tabindex="0"><table${head.length > 12 ? ' class="many"' : ''}><caption>${name}</caption><thead><tr>${heads.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
 }
 
 function figure({ id, title, caption, draw, tables }: Figure): string {
   const plots = draw ? `<div class="wide">${draw(WIDE)}</div><div class="narrow">${draw(NARROW)}</div>` : '';
-  return `<section id="${id}"><figure><h2>${escape(title)}</h2><figcaption>${escape(caption)}</figcaption>${plots}${tables.map(table).join('')}</figure></section>`;
+  return `<section id="${id}"><figure><h2>${escape(title)}</h2><figcaption>${escape(caption)}</figcaption>${plots}${tables.map((numbers) => table(title, numbers)).join('')}</figure></section>`;
 }
 
 /** What is known of an interface, in words: `driver ixgbe`, `rings rx 2048, tx 1024 slots`… */

@@ -56,7 +56,9 @@ export function speedFigures(all: readonly ResultLine[]): Figure[] {
     limit: true,
     points: (least === most ? [] : steps).map((size) => ({ x: size, y: mppsAt(gbpsOf(one), directionsOf(one), size) })),
   }));
-  const speeds = speedSeries(lines, 'Mpps', () => 1);
+  // Between two sizes a rate falls as the line rate does: a straight line would run above it.
+  const bound = (size: number): number => lineRate(1e9, size);
+  const speeds = speedSeries(lines, 'Mpps', () => 1).map((series) => ({ ...series, bound }));
   const tops = [...speeds, ...limits].flatMap((series) => series.points.map((point) => point.high ?? point.y));
   const assumed = lines.some(({ result }) => result.link_gbps === undefined)
     ? ` A link of ${ASSUMED_GBPS} Gbit/s is assumed where a result does not say.`

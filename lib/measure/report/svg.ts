@@ -1,3 +1,4 @@
+import { formatNumber } from '../../text/format.js';
 import type { Axis, Tick } from './scale.js';
 
 /**
@@ -136,6 +137,8 @@ export interface Series {
   limit?: boolean;
   /** Without markers, for curves of many points. */
   plain?: boolean;
+  /** What bounds the values at each x: between two points the curve keeps its share of that, so it never passes it. */
+  bound?: (x: number) => number;
 }
 
 export interface Chart {
@@ -174,6 +177,37 @@ function entryOf(series: Series, index: number): LegendEntry {
   return { name: series.name, sample };
 }
 
+/** Straight pieces that stand for a curve between two points. */
+const PIECES = 16;
+
+/** The points of a series and, where it has a bound, those between them: at the share of it that lies between theirs. */
+function between({ points, bound }: Series): Point[] {
+  if (bound === undefined) return points;
+  return points.flatMap((point, i) => {
+    const last = i === 0 || point.begins ? undefined : points[i - 1];
+    if (last === undefined || last.x <= 0) return [point];
+    const [from, to] = [last.y / bound(last.x), point.y / bound(point.x)];
+    const steps = Array.from({ length: PIECES - 1 }, (_, k): Point => {
+      const part = (k + 1) / PIECES;
+      const x = last.x * (point.x / last.x) ** part;
+      return { x, y: (from + part * (to - from)) * bound(x) };
+    });
+    return [...steps, point];
+  });
+}
+
+/** A chart in words: what its series are, from which value to which. */
+function inWords({ label, x, y, series }: Chart): string {
+  const at = ({ x: place, y: value }: Point): string => `${formatNumber(value)} at ${formatNumber(place)}`;
+  const words = series
+    .filter(({ points }) => points.length > 0)
+    .map(({ name, points }) => {
+      const ends = points.length === 1 ? at(points[0]) : `${at(points[0])} to ${at(points[points.length - 1])}`;
+      return `${name}: ${ends}`;
+    });
+  return `${label}: ${y.label} over ${x.label}. ${words.join('; ')}.`;
+}
+
 /** Lines and points over two axes. */
 export function xyChart(chart: Chart, width: number): string {
   const { x, y, series } = chart;
@@ -194,7 +228,7 @@ export function xyChart(chart: Chart, width: number): string {
     body.push(line(atX(tick.at), bottom, atX(tick.at), bottom + (below.texts.has(tick) ? 6 : 3), 'axis'));
   body.push(line(left, bottom, right, bottom, 'axis'), below.body);
   series.forEach((one, index) => {
-    const path = one.points
+    const path = between(one)
       .map((point, i) => `${i === 0 || point.begins ? 'M' : 'L'}${px(atX(point.x))} ${px(atY(point.y))}`)
       .join('');
     if (one.limit) body.push(`<path class="limit" d="${path}"/>`);
@@ -209,7 +243,7 @@ export function xyChart(chart: Chart, width: number): string {
       body.push(mark(index, at, atY(point.y), point.title));
     }
   });
-  return document(width, bottom + 50, chart.label, body);
+  return document(width, bottom + 50, inWords(chart), body);
 }
 
 interface HeatMap {

@@ -70,6 +70,74 @@ describe('measure report --html', () => {
     for (const section of page.split('<section ').slice(1, -1)) assert.match(section, /<table>/);
   });
 
+  it('names every table, and the region that scrolls it', () => {
+    const tables = [...page.matchAll(/<div class="scroll" role="region" aria-label="([^"]+)" tabindex="0"><table[^>]*><caption>([^<]+)<\/caption>/g)]; // prettier-ignore
+    assert.equal(tables.length, page.match(/<div class="scroll"/g)?.length);
+    for (const [, region, caption] of tables) assert.equal(region, caption);
+    assert.ok(tables.some(([, region]) => /^Throughput by frame size, forward: \d+ rows$/.test(region)));
+  });
+
+  it('says in the text alternative of a plot what it shows', () => {
+    const [, mpps] = /<section id="mpps".*?aria-label="([^"]+)"/s.exec(page)!;
+    const { metrics } = readResults(results).lines[0].result;
+    assert.match(mpps, /^Mpps by frame size: Mpps over frame size in bytes, with FCS\. /);
+    assert.match(mpps, /forwarded[^:;]*: [\d.]+ at 64 to [\d.]+ at 1518; /);
+    assert.match(mpps, /line rate, 10 Gbit\/s[^:]*: 14\.88 at 64 to 0\.8127 at 1518/);
+    assert.ok(metrics.mpps <= 14.881);
+  });
+
+  it('draws no curve above the line rate between two sizes that were measured', () => {
+    const file = join(folder, 'sizes.jsonl');
+    // Line rate at 10 Gbit/s: 10,000 / (8 (size + 20)) Mpps.
+    const atLine = [64, 1518].map((size): Result => {
+      const metrics = { mpps: 10_000 / (8 * (size + 20)) };
+      return { v: 1, kind: 'forward', cell: { size }, repeat: 0, metrics, link_gbps: 10, time: '2026-01-31T12:00:00Z' };
+    });
+    appendResults(file, atLine);
+    const [, section] = /<section id="mpps"(.*?)<\/section>/s.exec(run('--html', '-', file).out)!;
+    const [curve, limit] = [/class="line s0"[^>]* d="([^"]+L[^"]+)"/, /class="limit" d="([^"]+)"/].map((pattern) =>
+      [...pattern.exec(section)![1].matchAll(/[ML]([\d.]+) ([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]),
+    );
+    assert.ok(curve.length > 10);
+    for (const [x, y] of curve) {
+      const after = limit.findIndex(([at]) => at >= x - 1e-9);
+      const [[x0, y0], [x1, y1]] = [limit[Math.max(0, after - 1)], limit[after]];
+      const line = x1 === x0 ? y1 : y0 + ((y1 - y0) * (x - x0)) / (x1 - x0);
+      // y grows downwards, in steps of 0.1 px; pieces of the line rate are 1/64 of its way.
+      assert.ok(y >= line - 1, `${x}: ${y} is above ${line}`);
+    }
+  });
+
+  it('has text that stands out from what is behind it by 4.5 to 1, in both colour schemes (WCAG 2.1 AA, 1.4.3)', () => {
+    const luminance = (colour: string): number => {
+      const whole = colour.length === 4 ? colour.replace(/[\da-f]/g, '$&$&') : colour;
+      const [r, g, b] = [1, 3, 5].map((at) => {
+        const share = parseInt(whole.slice(at, at + 2), 16) / 255;
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const schemes = [...page.matchAll(/:root\{(?:color-scheme:light dark;)?(--paper:[^}]+)\}/g)].map(([, rules]) =>
+      Object.fromEntries(rules.split(';').map((rule) => rule.split(':') as [string, string])),
+    );
+    assert.equal(schemes.length, 2);
+    for (const scheme of schemes) {
+      for (const [text, behind, least] of [
+        ...['--text', '--muted', '--accent'].flatMap(
+          (one) =>
+            [
+              [one, '--paper', 4.5],
+              [one, '--page', 4.5],
+            ] as const,
+        ),
+      ] as const) {
+        const [dark, light] = [scheme[text], scheme[behind]].map(luminance).sort((a, b) => a - b);
+        const ratio = (light + 0.05) / (dark + 0.05);
+        assert.ok(ratio >= least, `${text} on ${behind}: ${ratio.toFixed(2)}`);
+      }
+    }
+  });
+
   it('gives shares of the line rate', () => {
     // 14.8810 Mpps is the line rate at 64 bytes; the row of line 1 shows its Mpps as a share of that.
     const [mpps] = readResults(results).lines.map(({ result }) => result.metrics.mpps);
