@@ -12,6 +12,7 @@ import { Opening } from '../../lib/capture/open-capture.js';
 import type { CaptureReader } from '../../lib/capture/reader.js';
 import { TimestampScale } from '../../lib/capture/timestamp.js';
 import { CaptureWriter } from '../../lib/capture/writer.js';
+import { skipWithout } from '../support/needs.js';
 import { writeFrame } from '../support/write-frame.js';
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -32,9 +33,7 @@ after(() => {
   rmSync(directory, { recursive: true });
 });
 
-const TSHARK = spawnSync('tshark', ['--version']).status === 0;
-/** Without tshark there is nothing independent to compare with: fine on a developer's machine, a failure in CI. */
-const withoutTshark = TSHARK || process.env['CI'] === 'true' ? false : 'tshark is not installed';
+const withoutTshark = skipWithout('tshark');
 
 interface Frame {
   bytes: string;
@@ -922,7 +921,7 @@ describe('pcapng as it is written', () => {
     );
   });
 
-  it('capinfos and mergecap take it', { skip: withoutTshark }, () => {
+  it('capinfos and mergecap take it', { skip: skipWithout('capinfos', 'mergecap') }, () => {
     const [path, merged] = [scratchPath(), scratchPath()];
     const reader = openCapture(join(CAPTURES, 'afs.pcap'));
     const writer = new CaptureWriter(path, { format: 'pcapng' });
@@ -958,7 +957,7 @@ describe('compressed captures', () => {
     }
   });
 
-  it('gzip cut short or damaged: the frames before, then what is wrong', () => {
+  it('gzip cut short or damaged: the frames before, then what is wrong', { skip: skipWithout('gzip') }, () => {
     const packed = gzipSync(readFileSync(join(CAPTURES, 'afs.pcap')));
     // What gzip itself gets out of it.
     const cut = packed.subarray(0, 30000);
@@ -1050,7 +1049,7 @@ describe('what is no capture', () => {
 
   it(
     'variants of pcap are named for what they are, and the command in the message helps',
-    { skip: withoutTshark },
+    { skip: skipWithout('editcap') },
     () => {
       const variants: [editcap: string, expected: RegExp][] = [
         ['nokiapcap', /: Nokia's variant of pcap, whose record headers have 20 bytes; /],
@@ -1123,7 +1122,7 @@ describe('what is no capture', () => {
   }
 });
 
-describe('a FIFO', () => {
+describe('a FIFO', { skip: skipWithout('mkfifo') }, () => {
   it('brings header and frames in pieces, without blocking between them', async () => {
     const path = scratchPath();
     execFileSync('mkfifo', [path]);

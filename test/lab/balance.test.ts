@@ -160,7 +160,9 @@ interface Situation {
   expect: (there: Direction, sent: number) => void;
 }
 
-describe('the balance of a bridge adds up, by sysfs, ip -s -s link and ethtool -S', { skip: skipWithoutLab() }, () => {
+const skip = skipWithoutLab('ethtool');
+
+describe('the balance of a bridge adds up, by sysfs, ip -s -s link and ethtool -S', { skip }, () => {
   let lab: Lab;
   let a: Namespace;
   let b: Namespace;

@@ -10,7 +10,7 @@ import { Capture, iperf3, ping, says, tcpreplay } from './traffic.js';
 
 const ours = (pid: number) => readdirSync('/run/netns').filter((name) => name.startsWith(`nmb${pid}-`));
 
-describe('lab', { skip: skipWithoutLab() }, () => {
+describe('lab', { skip: skipWithoutLab('ethtool', 'ping', 'iperf3', 'tcpdump', 'tcpreplay') }, () => {
   const lab = new Lab();
   after(() => {
     lab.close();

@@ -1,17 +1,18 @@
 // Networks for tests: namespaces and veth pairs that are always removed, also when the test is killed.
 import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { missing, skipFor } from '../support/needs.js';
 
 // Names are nmb<pid>-<number>-<label>: unique among running processes, and they tell whose they are.
 const prefix = 'nmb';
 const NETNS_DIRECTORY = '/run/netns';
 
-/** Why no lab can be built here (not root, no `ip`, no namespaces), or undefined where it can. */
-export function labAvailable(): string | undefined {
+/** Why no lab can be built here (not root, a program missing, no namespaces), or undefined where it can. */
+export function labAvailable(...programs: string[]): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces are a Linux facility';
   if (process.getuid?.() !== 0) return 'not root: namespaces and veth pairs need CAP_SYS_ADMIN and CAP_NET_ADMIN';
-  const ip = spawnSync('ip', ['-V'], { stdio: 'ignore' });
-  if (ip.error !== undefined) return 'no ip command: install iproute2';
+  const tools = missing('ip', 'sysctl', ...programs);
+  if (tools !== undefined) return tools;
   const probe = `${prefix}${process.pid}-probe`;
   const made = spawnSync('ip', ['netns', 'add', probe], { encoding: 'utf8' });
   if (made.status !== 0) return `no network namespaces here: ${made.stderr.trim()}`;
@@ -19,11 +20,9 @@ export function labAvailable(): string | undefined {
   return undefined;
 }
 
-/** For node:test's `skip` option. In CI a missing lab is a failure, not a skip. */
-export function skipWithoutLab(): string | false {
-  const reason = labAvailable();
-  if (reason !== undefined && process.env.CI === 'true') throw new Error(`CI must be able to build a lab: ${reason}`);
-  return reason ?? false;
+/** {@link skipFor} without a lab, or the programs that are run in it. */
+export function skipWithoutLab(...programs: string[]): string | false {
+  return skipFor(labAvailable(...programs));
 }
 
 /** Runs a command to its end; its standard output, or an Error with what it wrote. */

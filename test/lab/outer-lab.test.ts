@@ -19,7 +19,7 @@ const tool = (name: string): string => fileURLToPath(new URL(`../../tools/${name
 /** Link speed: the loads below are shares of it. 14,881 frames of 64 bytes a second. */
 const RATE = '10M';
 
-describe('measure at a generator and a sink on interfaces', { skip: skipWithoutLab() }, () => {
+describe('measure at a generator and a sink on interfaces', { skip: skipWithoutLab('tc') }, () => {
   let lab: Lab;
   let ends: Namespace;
   let device: Namespace;

@@ -10,7 +10,7 @@ import { passProgram } from './programs.js';
 
 const library = new URL('../../lib/ports/open.js', import.meta.url).href;
 
-describe('xdp: what can be wrong', { skip: skipWithoutLab() }, () => {
+describe('xdp: what can be wrong', { skip: skipWithoutLab('ethtool', 'setpriv', 'prlimit') }, () => {
   const lab = new Lab();
   after(() => {
     lab.close();

@@ -10,7 +10,7 @@ import { collect, ping, says } from './traffic.js';
 const B = '10.9.0.2';
 const tool = fileURLToPath(new URL('../../tools/bridge.js', import.meta.url));
 
-describe('xdp: faults', { skip: skipWithoutLab() }, () => {
+describe('xdp: faults', { skip: skipWithoutLab('ethtool', 'ping') }, () => {
   let lab: Lab;
   let a: Namespace;
   let b: Namespace;

@@ -42,7 +42,9 @@ function pcap(frames: readonly Buffer[]): Buffer {
   return Buffer.concat([header, ...frames.flatMap((frame) => [words(0, 0, frame.length, frame.length), frame])]);
 }
 
-describe('xdp: two hosts across the bridge', { skip: skipWithoutLab() }, () => {
+const skip = skipWithoutLab('ethtool', 'ping', 'iperf3', 'tcpdump', 'tcpreplay');
+
+describe('xdp: two hosts across the bridge', { skip }, () => {
   for (const { title, options } of [
     { title: 'native', options: ',mode=native' },
     { title: 'generic', options: ',mode=generic' },

@@ -56,7 +56,7 @@ async function until(port: Port, done: () => boolean): Promise<void> {
   }
 }
 
-describe('xdp: the interface behind the port', { skip: skipWithoutLab() }, () => {
+describe('xdp: the interface behind the port', { skip: skipWithoutLab('ethtool') }, () => {
   const lab = new Lab();
   const ns = lab.namespace('m');
   const far = lab.namespace('far');

@@ -5,9 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Native } from '../../lib/shim/native.js';
+import { missing, skipFor } from '../support/needs.js';
 
 const source = fileURLToPath(new URL('../../../test/netmap-kernel/kernel.c', import.meta.url));
 const nativeUrl = new URL('../../lib/shim/native.js', import.meta.url).href;
+
+const CC = process.env.CC ?? 'cc';
+
+/** {@link skipFor} where kernel.c is of no use, or cannot be compiled. */
+export function skipWithoutKernel(): string | false {
+  return process.platform === 'linux' ? skipFor(missing(CC)) : 'the stand-in is for Linux';
+}
 
 /** What the shim threw. */
 export interface Thrown {
@@ -41,7 +49,7 @@ export class NetmapKernel {
 
   constructor() {
     const flags = ['-std=gnu11', '-O1', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC'];
-    const built = spawnSync(process.env.CC ?? 'cc', [...flags, source, '-o', this.#library, '-ldl'], {
+    const built = spawnSync(CC, [...flags, source, '-o', this.#library, '-ldl'], {
       encoding: 'utf8',
     });
     if (built.status !== 0) throw new Error(`kernel.c: ${built.error?.message ?? built.stderr}`);

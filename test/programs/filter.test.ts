@@ -10,6 +10,7 @@ import { Frame } from '../../lib/programs/frame.js';
 import { compileFilter, filter } from '../../lib/programs/filter/filter.js';
 import { Counters, DROP, FORWARD, makeProgram } from '../../lib/programs/program.js';
 import { UsageError } from '../../lib/text/errors.js';
+import { skipWithout } from '../support/needs.js';
 import { capturedFrames, ethernet, ipv4, madeFrames, udp, type Captured } from './frames.js';
 
 const EXPRESSIONS = [
@@ -178,9 +179,8 @@ function ours(frames: readonly Captured[], expression: string): number[] {
 
 const captured = (bytes: readonly number[]) => ({ bytes: Uint8Array.from(bytes), length: bytes.length });
 const made = [...madeFrames('whole'), ...madeFrames('cut')].map(captured);
-const missing = spawnSync('tcpdump', ['--version']).error === undefined ? false : 'tcpdump is not installed';
 
-describe('verdicts of the filter are those of tcpdump', { skip: missing }, () => {
+describe('verdicts of the filter are those of tcpdump', { skip: skipWithout('tcpdump') }, () => {
   const frames = [...capturedFrames(), ...made];
   const file = captureFile('all.pcap', frames);
   const whole = [...capturedFrames(), ...madeFrames('whole').map(captured)];

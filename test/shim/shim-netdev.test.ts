@@ -45,7 +45,7 @@ describe(
   },
 );
 
-describe('interfaces in namespaces', { skip: skipWithoutLab() }, () => {
+describe('interfaces in namespaces', { skip: skipWithoutLab('ethtool') }, () => {
   const lab = new Lab();
   after(() => {
     lab.close();

@@ -5,7 +5,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { native } from '../../lib/shim/native.js';
-import { NetmapKernel } from '../netmap-kernel/kernel.js';
+import { NetmapKernel, skipWithoutKernel } from '../netmap-kernel/kernel.js';
 
 const { ENOENT, EACCES, ENXIO, ENOMEM } = constants.errno;
 
@@ -21,7 +21,7 @@ describe('netmap on this machine', { skip: existsSync('/dev/netmap') && 'it has 
   });
 });
 
-describe('netmap requests', { skip: process.platform !== 'linux' && 'the stand-in is for Linux' }, () => {
+describe('netmap requests', { skip: skipWithoutKernel() }, () => {
   const kernel = new NetmapKernel();
   const folder = mkdtempSync(join(tmpdir(), 'nmb-extmem-'));
   after(() => {

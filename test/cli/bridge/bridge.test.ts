@@ -22,13 +22,12 @@ import type { Readable } from 'node:stream';
 import { after, before, describe, it } from 'node:test';
 import { endpoints } from '../../../lib/ports/choose.js';
 import { startBridge, UsageError, type StartOptions } from '../../../lib/index.js';
+import { skipWithout } from '../../support/needs.js';
 
 const TOOL = fileURLToPath(new URL('../../../tools/bridge.js', import.meta.url));
 
 const CAPTURES = fileURLToPath(new URL('../../../../test/captures/', import.meta.url));
-/** Without tshark there is nothing independent to compare with: fine on a developer's machine, a failure in CI. */
-const withoutTshark =
-  spawnSync('tshark', ['--version']).status === 0 || process.env['CI'] === 'true' ? false : 'tshark is not installed';
+const withoutTshark = skipWithout('tshark', 'capinfos');
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 interface Result {
@@ -726,30 +725,34 @@ describe('bridge: capture files', () => {
     assert.match(execFileSync('capinfos', ['-t', to], { encoding: 'utf8' }), /- pcapng\n/);
   });
 
-  it('-c: frames captured short are left out, and those with more bytes than they had lose these', async () => {
-    const words = (...values: number[]): Buffer => Buffer.from(Uint32Array.from(values).buffer);
-    const file = join(dir, 'odd.pcap');
-    // Not zeros: of those tshark would make records of a variant of pcap.
-    const records = [words(1, 2, 68, 1514), Buffer.alloc(68, 0xaa), words(3, 4, 801, 785), Buffer.alloc(801, 0xaa)];
-    writeFileSync(file, Buffer.concat([words(0xa1b2c3d4, 0x40002, 0, 0, 65535, 1), ...records]));
-    const lengths = (): number[][] =>
-      execFileSync('tshark', ['-r', there(), '-T', 'fields', '-e', 'frame.cap_len', '-e', 'frame.len'], {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      })
-        .trim()
-        .split('\n')
-        .map((line) => line.split('\t').map(Number));
-    const kept = await summary(`pcap:${file}`, `pcap:@out=${there()}`);
-    assert.deepEqual(lengths(), [
-      [68, 1514],
-      [801, 785],
-    ]);
-    assert.deepEqual([kept.ports[0].stats['shortKept'], kept.ports[0].stats['excessKept']], [1, 1]);
-    const copied = await summary('-c', `pcap:${file}`, `pcap:@out=${there()}`);
-    assert.deepEqual(lengths(), [[785, 785]]);
-    assert.deepEqual([copied.ports[0].stats['shortCaptured'], copied.ports[0].stats['excessCut']], [1, 1]);
-  });
+  it(
+    '-c: frames captured short are left out, and those with more bytes than they had lose these',
+    { skip: withoutTshark },
+    async () => {
+      const words = (...values: number[]): Buffer => Buffer.from(Uint32Array.from(values).buffer);
+      const file = join(dir, 'odd.pcap');
+      // Not zeros: of those tshark would make records of a variant of pcap.
+      const records = [words(1, 2, 68, 1514), Buffer.alloc(68, 0xaa), words(3, 4, 801, 785), Buffer.alloc(801, 0xaa)];
+      writeFileSync(file, Buffer.concat([words(0xa1b2c3d4, 0x40002, 0, 0, 65535, 1), ...records]));
+      const lengths = (): number[][] =>
+        execFileSync('tshark', ['-r', there(), '-T', 'fields', '-e', 'frame.cap_len', '-e', 'frame.len'], {
+          encoding: 'utf8',
+          stdio: ['ignore', 'pipe', 'ignore'],
+        })
+          .trim()
+          .split('\n')
+          .map((line) => line.split('\t').map(Number));
+      const kept = await summary(`pcap:${file}`, `pcap:@out=${there()}`);
+      assert.deepEqual(lengths(), [
+        [68, 1514],
+        [801, 785],
+      ]);
+      assert.deepEqual([kept.ports[0].stats['shortKept'], kept.ports[0].stats['excessKept']], [1, 1]);
+      const copied = await summary('-c', `pcap:${file}`, `pcap:@out=${there()}`);
+      assert.deepEqual(lengths(), [[785, 785]]);
+      assert.deepEqual([copied.ports[0].stats['shortCaptured'], copied.ports[0].stats['excessCut']], [1, 1]);
+    },
+  );
 
   it('a file that is followed: what is appended is forwarded, until a signal', async () => {
     const file = join(dir, 'grows.pcap');
@@ -771,7 +774,7 @@ describe('bridge: capture files', () => {
   });
 });
 
-describe('bridge: FIFOs', { skip: spawnSync('mkfifo', ['--version']).error !== undefined }, () => {
+describe('bridge: FIFOs', { skip: skipWithout('mkfifo') }, () => {
   let dir = '';
   let fifos = 0;
   before(() => {

@@ -12,6 +12,7 @@ import { parsePktGen } from '../../../lib/cli/pkt-gen/pkt-gen-options.js';
 import { ratesOfRun } from '../../../lib/cli/pkt-gen/pkt-gen-text.js';
 import { counters, openPort, parsePortSpec } from '../../../lib/index.js';
 import { forwarder } from '../../support/forwarder.js';
+import { skipWithout } from '../../support/needs.js';
 import { UsageError } from '../../../lib/text/errors.js';
 import { Pacer } from '../../../lib/gen/pacer.js';
 import type { GenReport, Received, Sent } from '../../../lib/gen/gen-report.js';
@@ -92,8 +93,7 @@ function swap(u8: Uint8Array, at: number, length: number): void {
   u8.set(first, at + length);
 }
 
-const [tshark, tcpdump] = ['tshark', 'tcpdump'].map((name) => spawnSync(name, ['--version']).error === undefined);
-const withoutTshark = tshark ? false : 'tshark is not installed';
+const withoutTshark = skipWithout('tshark');
 
 /** The fields of every frame of a capture, as tshark reads them with all checksums verified. */
 function fieldsOf(file: string, ...fields: string[]): string[][] {
@@ -457,33 +457,37 @@ describe('pkt-gen', () => {
     assert.equal(thrice.sent.frames, 15);
   });
 
-  it('a capture from a FIFO: waited for, stopped while it waits, sent as it comes', async () => {
-    const fifo = file();
-    const path = file();
-    spawnSync('mkfifo', [fifo]);
-    const waiting = start('-i', 'sim:a', '-f', 'tx', '-P', fifo);
-    await says(waiting.child, /"open"/);
-    waiting.child.kill('SIGINT');
-    const { code, summary } = await waiting.ended;
-    assert.deepEqual([code, summary.reason, summary.sent.frames], [0, 'stopped', 0]);
+  it(
+    'a capture from a FIFO: waited for, stopped while it waits, sent as it comes',
+    { skip: skipWithout('mkfifo') },
+    async () => {
+      const fifo = file();
+      const path = file();
+      spawnSync('mkfifo', [fifo]);
+      const waiting = start('-i', 'sim:a', '-f', 'tx', '-P', fifo);
+      await says(waiting.child, /"open"/);
+      waiting.child.kill('SIGINT');
+      const { code, summary } = await waiting.ended;
+      assert.deepEqual([code, summary.reason, summary.sent.frames], [0, 'stopped', 0]);
 
-    await finish('-i', `pcap:@out=${path}`, '-f', 'tx', '-n', '20');
-    const bytes = readFileSync(path);
-    const sender = start('-i', `pcap:@out=${file()}`, '-f', 'tx', '-P', fifo, '--speed', 'max');
-    await says(sender.child, /"open"/);
-    const writer = createWriteStream(fifo);
-    const again = await start('-i', 'sim:a', '-f', 'tx', '-P', fifo, '--loops', '2').ended;
-    assert.equal(again.code, 2);
-    assert.match(again.stderr, /is a FIFO, .* leave --loops out/);
-    // In pieces: of the header, of a frame, and the rest.
-    for (const piece of [bytes.subarray(0, 10), bytes.subarray(10, 60), bytes.subarray(60)]) {
-      writer.write(piece);
-      await sleep(20);
-    }
-    writer.end();
-    const { summary: sent } = await sender.ended;
-    assert.deepEqual([sent.reason, sent.sent.frames], ['ended', 20]);
-  });
+      await finish('-i', `pcap:@out=${path}`, '-f', 'tx', '-n', '20');
+      const bytes = readFileSync(path);
+      const sender = start('-i', `pcap:@out=${file()}`, '-f', 'tx', '-P', fifo, '--speed', 'max');
+      await says(sender.child, /"open"/);
+      const writer = createWriteStream(fifo);
+      const again = await start('-i', 'sim:a', '-f', 'tx', '-P', fifo, '--loops', '2').ended;
+      assert.equal(again.code, 2);
+      assert.match(again.stderr, /is a FIFO, .* leave --loops out/);
+      // In pieces: of the header, of a frame, and the rest.
+      for (const piece of [bytes.subarray(0, 10), bytes.subarray(10, 60), bytes.subarray(60)]) {
+        writer.write(piece);
+        await sleep(20);
+      }
+      writer.end();
+      const { summary: sent } = await sender.ended;
+      assert.deepEqual([sent.reason, sent.sent.frames], ['ended', 20]);
+    },
+  );
 
   it('a damaged capture is sent as far as it goes, then told: exit 1', async () => {
     const path = file();
@@ -718,29 +722,25 @@ describe('pkt-gen on veth', { skip: skipWithoutLab() }, () => {
     });
 
   for (const args of [['-4'], ['-6'], ['-4', '--vlan', '42'], ['-6', '--vlan', '42:43'], ['-4', '-z', '-Z', '1518']])
-    it(
-      `tcpdump and tshark at the far end: ${args.join(' ')}`,
-      { skip: withoutTshark || (tcpdump ? false : 'no tcpdump') },
-      async () => {
-        const path = join(folder, `${args.join('')}.pcap`);
-        const capture = await Capture.start(b, 'b0', path);
-        await finish('-i', portA(), '-f', 'tx', '-n', '200', '-R', '2k', ...args);
-        await capture.stop();
-        const frames = fieldsOf(
-          path,
-          'udp.checksum.status',
-          'ip.checksum.status',
-          'udp.srcport',
-          'ieee8021ad.id',
-          'vlan.id',
-        );
-        assert.equal(frames.length, 200);
-        const vlan = args.includes('--vlan') ? args.at(-1)! : '';
-        for (const [udp, ip, port, outer, inner] of frames) {
-          assert.deepEqual([udp, ip, port, vlanText(outer, inner)], [GOOD, args[0] === '-6' ? '' : GOOD, '1234', vlan]);
-        }
-      },
-    );
+    it(`tcpdump and tshark at the far end: ${args.join(' ')}`, { skip: skipWithout('tshark', 'tcpdump') }, async () => {
+      const path = join(folder, `${args.join('')}.pcap`);
+      const capture = await Capture.start(b, 'b0', path);
+      await finish('-i', portA(), '-f', 'tx', '-n', '200', '-R', '2k', ...args);
+      await capture.stop();
+      const frames = fieldsOf(
+        path,
+        'udp.checksum.status',
+        'ip.checksum.status',
+        'udp.srcport',
+        'ieee8021ad.id',
+        'vlan.id',
+      );
+      assert.equal(frames.length, 200);
+      const vlan = args.includes('--vlan') ? args.at(-1)! : '';
+      for (const [udp, ip, port, outer, inner] of frames) {
+        assert.deepEqual([udp, ip, port, vlanText(outer, inner)], [GOOD, args[0] === '-6' ? '' : GOOD, '1234', vlan]);
+      }
+    });
 
   it('ping and pong across veth: every one answered', async () => {
     const pong = start('-i', portB(), '-f', 'pong');

@@ -750,7 +750,7 @@ describe('the features of ethtool -k', () => {
   });
 });
 
-describe('a matrix on veth with iperf3', { skip: skipWithoutLab() }, () => {
+describe('a matrix on veth with iperf3', { skip: skipWithoutLab('ethtool', 'iperf3') }, () => {
   const lab = new Lab();
   after(() => {
     lab.close();

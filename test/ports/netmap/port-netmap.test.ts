@@ -9,7 +9,7 @@ import { openPort } from '../../../lib/ports/open.js';
 import { netmapRequest } from '../../../lib/ports/netmap/netmap-request.js';
 import { parsePortSpec } from '../../../lib/names/portspec.js';
 import { Lab, skipWithoutLab } from '../../lab/lab.js';
-import { NetmapKernel } from '../../netmap-kernel/kernel.js';
+import { NetmapKernel, skipWithoutKernel } from '../../netmap-kernel/kernel.js';
 
 /** The members of a request that are not 0. */
 function asked(name: string): Record<string, unknown> {
@@ -72,7 +72,7 @@ describe('a machine without netmap', { skip: existsSync('/dev/netmap') && 'this 
   });
 });
 
-describe('netmap ports', { skip: process.platform !== 'linux' && 'the stand-in is for Linux' }, () => {
+describe('netmap ports', { skip: skipWithoutKernel() }, () => {
   const kernel = new NetmapKernel();
   after(() => {
     kernel.close();
@@ -357,7 +357,7 @@ describe('netmap ports', { skip: process.platform !== 'linux' && 'the stand-in i
   });
 });
 
-describe('netmap on an interface', { skip: skipWithoutLab() }, () => {
+describe('netmap on an interface', { skip: skipWithoutKernel() || skipWithoutLab('ethtool') }, () => {
   const lab = new Lab();
   const kernel = new NetmapKernel();
   after(() => {

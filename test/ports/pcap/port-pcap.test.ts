@@ -26,6 +26,7 @@ import { parsePortSpec, type PcapSpec } from '../../../lib/names/portspec.js';
 import { preparePcap } from '../../../lib/ports/pcap/pcap-port.js';
 import type { Ring } from '../../../lib/rings/ring.js';
 import { auditBuffers } from '../../support/audit.js';
+import { skipWithout } from '../../support/needs.js';
 
 const CAPTURES = 'test/captures';
 const NOT_ETHERNET = ['RADIUS-RFC3162.pcap', 'tcp-handshake-nano.pcap'];
@@ -34,9 +35,7 @@ after(() => {
   rmSync(directory, { recursive: true });
 });
 
-const TOOLS = ['tcpdump', 'tshark'].every((tool) => spawnSync(tool, ['--version']).status === 0);
-/** Without them there is nothing independent to compare with: fine on a developer's machine, a failure in CI. */
-const withoutTools = TOOLS || process.env['CI'] === 'true' ? false : 'tcpdump or tshark is not installed';
+const withoutTools = skipWithout('tcpdump', 'tshark');
 
 let scratch = 0;
 function scratchPath(): string {
@@ -545,7 +544,7 @@ describe('files', () => {
     });
   });
 
-  it('a FIFO is read as it comes', { skip: spawnSync('mkfifo', ['--version']).error !== undefined }, async () => {
+  it('a FIFO is read as it comes', { skip: skipWithout('mkfifo') }, async () => {
     const fifo = scratchPath();
     execFileSync('mkfifo', [fifo]);
     const first = pcap(NS, [frame(60, 1)]);
