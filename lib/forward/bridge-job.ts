@@ -9,6 +9,8 @@ import type { BridgeSettings } from './settings.js';
 export interface WorkerJob extends BridgeSettings {
   /** Of both directions; see countersIn(). */
   counters: SharedArrayBuffer;
+  /** Of the programs: COUNTERS_MAX doubles. */
+  programCounters: SharedArrayBuffer;
   /** Two port names; or one, or the same twice: that port and its host stack. */
   names: readonly string[];
 }
@@ -30,6 +32,8 @@ export interface Opened {
   /** Why frames are copied; undefined: every pair of rings exchanges buffers. */
   whyCopy: string | undefined;
   directions: DirectionInfo[];
+  /** Names of the programs' counters, in the order of their cells. */
+  programCounters: readonly string[];
 }
 
 /** A port's own statistics, by name. */

@@ -11,6 +11,8 @@ import {
 } from './bridge-job.js';
 import { UsageError } from '../text/errors.js';
 import { bridgeUntilOver } from './loop.js';
+import { runPrograms, type RunningPrograms } from '../programs/running.js';
+import { now } from '../shim/native.js';
 import { openPorts } from '../ports/open.js';
 import type { Outside, Port } from '../ports/port.js';
 import { portInfo } from '../ports/port-info.js';
@@ -46,7 +48,12 @@ function otherSide(a: Port, b: Port | undefined, loop: boolean): Side {
   return host;
 }
 
-function join(job: WorkerJob, ports: readonly Port[]): Served<Opened, undefined, PortCounters[], Ended> {
+function join(
+  job: WorkerJob,
+  ports: readonly Port[],
+  third: Port | undefined,
+  programs: RunningPrograms | undefined,
+): Served<Opened, undefined, PortCounters[], Ended> {
   const [a, b] = ports as [Port, Port | undefined];
   const bridge = new Bridge(nicSide(a), otherSide(a, b, job.loop), {
     burst: job.burst,
@@ -54,35 +61,51 @@ function join(job: WorkerJob, ports: readonly Port[]): Served<Opened, undefined,
     oneWay: job.oneWay || job.loop,
     frames: job.frames,
     counters: countersIn(job.counters),
+    ...(programs !== undefined && { program: programs }),
+    ...(third !== undefined && { third: nicSide(third) }),
   });
   const directions = flows(bridge, ports);
   if (directions.length === 0)
     throw new UsageError(
       `nothing can flow between ${ports.map(({ name }) => name).join(' and ')}: no side receives what the other can send`,
     );
+  const all = third === undefined ? ports : [...ports, third];
   return {
-    opened: { ports: ports.map(portInfo), whyCopy: bridge.whyCopy, directions },
+    opened: {
+      ports: all.map(portInfo),
+      whyCopy: bridge.whyCopy,
+      directions,
+      programCounters: programs?.counters ?? [],
+    },
     run: (_, control, tell) => {
-      waitForLinks(ports, job.linkWait, control, tell.say);
+      waitForLinks(all, job.linkWait, control, tell.say);
       tell.running();
-      const stats = (): PortCounters[] => ports.map((port) => port.stats());
-      const options = { wait: job.wait, ns: job.seconds * 1e9, stats };
+      const stats = (): PortCounters[] => all.map((port) => port.stats());
+      programs?.start(now());
+      const tick = programs?.tick;
+      const options = { wait: job.wait, ns: job.seconds * 1e9, stats, ...(tick !== undefined && { tick }) };
       const { ended: reason, failure } = bridgeUntilOver(bridge, control, tell, options);
-      const outside = ports.map(outsideOf);
-      const problems = ports.flatMap((port) => port.problem?.() ?? []);
-      const last = failure === undefined ? stats() : ports.map(statsLeft);
+      programs?.stop(now());
+      const outside = all.map(outsideOf);
+      const problems = all.flatMap((port) => port.problem?.() ?? []);
+      const last = failure === undefined ? stats() : all.map(statsLeft);
       return { ended: { reason, stats: last, outside, problems }, failure };
     },
     close: () => {
-      closeAll(ports);
+      closeAll(all);
     },
   };
 }
 
-serve((job: WorkerJob, say) => {
+serve(async (job: WorkerJob, say) => {
   pin(job.cpu);
+  const programs =
+    job.programs.length === 0
+      ? undefined
+      : await runPrograms(job.programs, job.onError, new Float64Array(job.programCounters), say);
   const { specs, says } = endpoints(job.names, job.loop);
+  const third = job.third === undefined ? [] : endpoints([job.third], true).specs;
   says.forEach(say);
-  const ports = openPorts(specs, { promisc: job.promisc, copy: job.copy });
-  return orClose(ports, () => join(job, ports));
+  const ports = openPorts([...specs, ...third], { promisc: job.promisc, copy: job.copy });
+  return orClose(ports, () => join(job, ports.slice(0, specs.length), ports[specs.length], programs));
 });

@@ -1,7 +1,9 @@
 import type { Amount } from '../rings/amount.js';
-import { BYTES, COUNTERS, FRAMES, REFUSED, SLOTS, UNSENT } from './counters.js';
-import { LaneGroup, mapRings } from './lane-group.js';
+import { BYTES, COUNTERS, DIVERTED, FRAMES, REFUSED, SENT_BACK, SLOTS, UNSENT } from './counters.js';
+import { LaneGroup, mapRings, type Mover } from './lane-group.js';
 import { Lane } from './lane.js';
+import { ProgramLane, type Judge } from './program-lane.js';
+import { Frame } from '../programs/frame.js';
 import type { Port } from '../ports/port.js';
 import type { Ring } from '../rings/ring.js';
 import { refusedBy, unsentBy } from './unsent.js';
@@ -34,6 +36,18 @@ export interface BridgeOptions {
   frames?: number;
   /** Counters a→b and b→a, {@link COUNTERS} doubles each; made when absent. */
   counters?: readonly [Float64Array, Float64Array];
+  /** Judges every frame before it moves. */
+  program?: Pick<Judge, 'onFrame' | 'failed'>;
+  /** Where a program may send frames beside the two: what arrives there is not read. */
+  third?: Side;
+}
+
+/** A side that frames leave by, and where those that it did not send may have been counted, the likeliest first. */
+interface Outlet {
+  readonly side: Side;
+  readonly counted: readonly (readonly [counters: Float64Array, position: number])[];
+  /** What has been counted of its refused frames: those that the port refused before are not this bridge's. */
+  readonly refused: Amount;
 }
 
 /** Default burst, in slots: upstream's bridge moves up to 1,024 a turn. */
@@ -45,20 +59,21 @@ export const DEFAULT_BURST = 1024;
  */
 export class Bridge {
   readonly #counters: readonly [Float64Array, Float64Array];
-  readonly #lanes: readonly [Lane[], Lane[]] = [[], []];
-  readonly #copy: boolean;
-  readonly #oneWay: boolean;
+  readonly #options: BridgeOptions;
+  readonly #lanes: readonly [Mover[], Mover[]] = [[], []];
+  /** a and b, and the third one where there is one. */
+  readonly sides: readonly Side[];
+  /** The ports of all sides, each once. */
+  readonly ports: readonly Port[];
   /** Why frames are copied; undefined: every lane exchanges buffers. */
   readonly whyCopy: string | undefined;
   readonly #burst: number;
   readonly #limit: number;
   /** The lanes by the tx ring they share. */
   #groups: readonly LaneGroup[] = [];
-  readonly #ports: readonly Port[];
-  /** Those that can be flushed. */
+  /** The ports that can be flushed. */
   #able: readonly Port[];
-  /** What has been counted of each direction's refused frames: those a port has refused before are not this bridge's. */
-  readonly #refused: readonly [Amount, Amount];
+  readonly #outlets: readonly Outlet[];
 
   /** @throws RangeError where frames must be copied and a region is larger than 4 GiB */
   constructor(
@@ -68,19 +83,31 @@ export class Bridge {
   ) {
     const shared = options.counters ?? [new Float64Array(COUNTERS), new Float64Array(COUNTERS)];
     this.#counters = shared;
-    this.#copy = options.copy ?? false;
-    this.#oneWay = options.oneWay ?? false;
+    this.#options = options;
     this.#burst = options.burst ?? DEFAULT_BURST;
     this.#limit = options.frames ?? 0;
+    this.sides = options.third === undefined ? [a, b] : [a, b, options.third];
+    this.ports = [...new Set(this.sides.map(({ port }) => port))];
+    this.#able = this.ports;
     this.grow();
     this.whyCopy = this.lanes.flat().find((lane) => lane.whyCopy !== undefined)?.whyCopy;
-    this.#ports = a.port === b.port ? [a.port] : [a.port, b.port];
-    this.#able = this.#ports;
-    this.#refused = [refusedBy(b), refusedBy(a)];
+    this.#outlets = this.#outletsOf();
+  }
+
+  #outletsOf(): Outlet[] {
+    const [ab, ba] = this.#counters;
+    const { program, third } = this.#options;
+    const judged = program !== undefined;
+    const outlet = (side: Side, ...counted: Outlet['counted']): Outlet => ({ side, counted, refused: refusedBy(side) });
+    return [
+      ...(judged || this.lanes[0].length > 0 ? [outlet(this.b, [ab, FRAMES], [ba, SENT_BACK])] : []),
+      ...(judged || this.lanes[1].length > 0 ? [outlet(this.a, [ba, FRAMES], [ab, SENT_BACK])] : []),
+      ...(third === undefined ? [] : [outlet(third, [ab, DIVERTED], [ba, DIVERTED])]),
+    ];
   }
 
   /** The lanes, a→b then b→a. */
-  get lanes(): readonly [readonly Lane[], readonly Lane[]] {
+  get lanes(): readonly [readonly Mover[], readonly Mover[]] {
     return this.#lanes;
   }
 
@@ -92,7 +119,7 @@ export class Bridge {
     const { a, b } = this;
     const before = this.lanes.flat().length;
     this.#join(0, a, b);
-    if (!this.#oneWay) this.#join(1, b, a);
+    if (this.#options.oneWay !== true) this.#join(1, b, a);
     const all = this.lanes.flat();
     if (all.length === before) return false;
     this.#groups = [...new Set(all.map(({ tx }) => tx))].map(
@@ -103,8 +130,19 @@ export class Bridge {
 
   #join(direction: 0 | 1, from: Side, to: Side): void {
     const lanes = this.#lanes[direction];
-    const options = { copy: this.#copy, counters: this.#counters[direction] };
-    for (const { rx, tx } of mapRings(from.rx, to.tx).slice(lanes.length)) lanes.push(new Lane(rx, tx, options));
+    const { copy = false, program, third } = this.#options;
+    const counting = { copy, counters: this.#counters[direction] };
+    const ringOf = (side: Side | undefined, i: number): Ring | undefined => side?.tx[i % side.tx.length];
+    for (const { rx, tx } of mapRings(from.rx, to.tx).slice(lanes.length)) {
+      if (program === undefined) {
+        lanes.push(new Lane(rx, tx, counting));
+        continue;
+      }
+      const frame = new Frame(rx.u8, rx.bufSize);
+      Object.assign(frame, { port: from.port.name, ring: rx.id, direction });
+      const judge = { ...program, frame, back: ringOf(from, lanes.length), third: ringOf(third, lanes.length) };
+      lanes.push(new ProgramLane(rx, tx, judge, counting));
+    }
   }
 
   /**
@@ -112,7 +150,7 @@ export class Bridge {
    * @throws PortError when a port can no longer be used
    */
   turn(): number {
-    const ports = this.#ports;
+    const { ports } = this;
     for (let i = 0; i < ports.length; i++) ports[i].rxsync();
     const moved = this.move();
     for (let i = 0; i < ports.length; i++) ports[i].txsync();
@@ -163,7 +201,7 @@ export class Bridge {
       (this.lanes[0].length === 0 || this.a.port.ended()) &&
       (this.lanes[1].length === 0 || this.b.port.ended()) &&
       this.lanes.flat().every(({ rx }) => rx.space === 0) &&
-      this.#ports.every((port) => port.txPending() === 0)
+      this.ports.every((port) => port.txPending() === 0)
     );
   }
 
@@ -188,11 +226,10 @@ export class Bridge {
 
   /** Moves the frames that the ports have refused since the last call from the forwarded to those not forwarded. */
   countRefused(): void {
-    for (const direction of [0, 1] as const) {
-      if (this.lanes[direction].length === 0) continue;
-      const seen = this.#refused[direction];
-      const { frames, bytes } = refusedBy(direction === 0 ? this.b : this.a);
-      takeBack(this.counters[direction], REFUSED, { frames: frames - seen.frames, bytes: bytes - seen.bytes });
+    this.settle();
+    for (const { side, counted, refused: seen } of this.#outlets) {
+      const { frames, bytes } = refusedBy(side);
+      takeBack(counted, REFUSED, { frames: frames - seen.frames, bytes: bytes - seen.bytes });
       seen.frames = frames;
       seen.bytes = bytes;
     }
@@ -204,16 +241,21 @@ export class Bridge {
    */
   countUnsent(): void {
     this.countRefused();
-    for (const direction of [0, 1] as const) {
-      const counters = this.counters[direction];
-      if (this.lanes[direction].length === 0) continue;
-      takeBack(counters, UNSENT, unsentBy(direction === 0 ? this.b : this.a, counters[SLOTS]));
+    for (const { side, counted } of this.#outlets) {
+      const slots = counted.map(([counters, position]) => counters[position === FRAMES ? SLOTS : position]);
+      takeBack(counted, UNSENT, unsentBy(side, slots[0] + slots[1]));
     }
   }
 }
 
-function takeBack(counters: Float64Array, reason: number, { frames, bytes }: Amount): void {
-  counters[FRAMES] -= frames;
-  counters[BYTES] -= bytes;
-  counters[reason] += frames;
+/** Which of the frames counted were not sent nobody knows where two directions share a ring: the first is it. */
+function takeBack(counted: Outlet['counted'], reason: number, { frames, bytes }: Amount): void {
+  let left = frames;
+  for (const [counters, position] of counted) {
+    const taken = Math.min(left, counters[position]);
+    counters[position] -= taken;
+    counters[reason] += taken;
+    if (position === FRAMES) counters[BYTES] -= taken === frames ? bytes : Math.round((bytes * taken) / frames);
+    left -= taken;
+  }
 }

@@ -28,6 +28,10 @@ export const UNSENT = 10;
 export const REFUSED = 11;
 /** Moves that found a head or tail outside its ring and touched nothing; no frame is counted with them. */
 export const BAD_RING = 12;
+/** Frames that a program dropped, sent back by the port at which they arrived, or sent to the third port. */
+export const DROPPED = 13;
+export const SENT_BACK = 14;
+export const DIVERTED = 15;
 
 /** Why frames were received and not forwarded: position → a name for programs and words for people. */
 export const NOT_FORWARDED: ReadonlyMap<number, { name: string; words: string }> = new Map([
@@ -37,6 +41,9 @@ export const NOT_FORWARDED: ReadonlyMap<number, { name: string; words: string }>
   [NO_TX_ROOM, { name: 'noTxRoom', words: 'longer than the whole tx ring' }],
   [UNSENT, { name: 'unsent', words: 'still in the tx ring when the port closed' }],
   [REFUSED, { name: 'refused', words: 'refused by the port' }],
+  [DROPPED, { name: 'dropped', words: 'dropped by the program' }],
+  [SENT_BACK, { name: 'sentBack', words: 'sent back by the program' }],
+  [DIVERTED, { name: 'diverted', words: 'sent to the third port by the program' }],
 ]);
 
 /** Doubles one direction takes; 16 keep two directions on different cache lines. */

@@ -1,6 +1,5 @@
 import type { Ring } from '../rings/ring.js';
-import { EMPTY } from './lane-words.js';
-import type { Lane } from './lane.js';
+import { EMPTY, type Move } from './lane-words.js';
 
 /** An rx ring and the tx ring its frames go to. */
 export interface RingPair {
@@ -17,17 +16,32 @@ export function mapRings(rx: readonly Ring[], tx: readonly Ring[]): RingPair[] {
   return tx.length === 0 ? [] : rx.map((ring, i) => ({ rx: ring, tx: tx[i % tx.length] }));
 }
 
+/** What a bridge moves frames with: a lane, or one with a program before it. */
+export interface Mover {
+  readonly rx: Ring;
+  readonly tx: Ring;
+  /** Why frames are copied; undefined: buffers are exchanged. */
+  readonly whyCopy: string | undefined;
+  readonly move: Move;
+  /** Why the last move() took no more: EMPTY, BURST_SPENT, or the slots of room that the frame at the head waits for. */
+  readonly stopped: number;
+  /** The tx ring in which it waits for room. */
+  readonly waitsFor: Ring | undefined;
+  /** Adds what was tallied to the counters. */
+  settle(): void;
+}
+
 /**
  * Lanes that share a tx ring. They take turns: each may put its share of the burst into the ring, and one that is
  * stopped by a full ring goes on where it stopped, before the others.
  */
 export class LaneGroup {
-  readonly #lanes: readonly Lane[];
+  readonly #lanes: readonly Mover[];
   /** Whose turn it is, and what is left of its share. */
   #at = 0;
   #left = 0;
 
-  constructor(lanes: readonly Lane[]) {
+  constructor(lanes: readonly Mover[]) {
     this.#lanes = lanes;
   }
 

@@ -2,6 +2,7 @@ import type { Ring } from '../rings/ring.js';
 import { BATCHES, BYTES, COUNTERS, FRAMES, SLOTS } from './counters.js';
 import { copyMove } from './copy.js';
 import { exchangeMove } from './exchange.js';
+import type { Mover } from './lane-group.js';
 import {
   TALLY_BATCHES,
   TALLY_BYTES,
@@ -29,10 +30,9 @@ export interface LaneOptions {
 }
 
 /** One rx ring and the tx ring its frames go to. */
-export class Lane {
+export class Lane implements Mover {
   /** Moves frames; see {@link Move}. Compiled for this pair of rings. */
   readonly move: Move;
-  /** Why frames are copied; undefined: buffers are exchanged. */
   readonly whyCopy: string | undefined;
   readonly #counters: Float64Array;
   readonly #words = new Int32Array(WORDS);
@@ -52,9 +52,12 @@ export class Lane {
     this.move = make({ rx, tx, counters, words: this.#words, settle });
   }
 
-  /** Why the last move() took no more: EMPTY, BURST_SPENT, or the slots of room that the frame at the head waits for. */
   get stopped(): number {
     return this.#words[WHY_STOPPED];
+  }
+
+  get waitsFor(): Ring | undefined {
+    return this.stopped > 0 ? this.tx : undefined;
   }
 
   /** What has moved so far, as counters.ts lists it. */

@@ -36,19 +36,36 @@ export function turning(bridge: Bridge, mode: WaitMode): Turning & { grown?: () 
   };
 }
 
+export interface LoopOptions<Report> {
+  wait: WaitMode;
+  /** Ends it after so many nanoseconds; 0: never. */
+  ns: number;
+  /** What a report tells. */
+  stats: () => Report;
+  /** Called about ten times a second, between turns, at CLOCK_MONOTONIC `t`, ns. */
+  tick?: (t: number) => void;
+}
+
+/** ns between two ticks. */
+const TICK_NS = 100e6;
+
 /** A bridge as a thread's work, which is over when its sources are, or at its limit of frames. */
-function bridgeWork<Report>(bridge: Bridge, mode: WaitMode, stats: () => Report): Work<Report> {
-  const { grown, ...turns } = turning(bridge, mode);
+function bridgeWork<Report>(bridge: Bridge, { wait, stats, tick }: LoopOptions<Report>): Work<Report> {
+  const { grown, ...turns } = turning(bridge, wait);
+  let ticked = 0;
   let stalls = new StallWatch(txRingsOf(bridge));
   let finished = false;
   return {
     ...turns,
-    ports: [...new Set([bridge.a.port, bridge.b.port])],
+    ports: bridge.ports,
     over: () => (bridge.limitReached ? 'frames' : finished ? 'ended' : undefined),
     watch: (t, say) => {
       bridge.settle();
       stalls.look(t, say);
       finished = bridge.finished();
+      if (t - ticked < TICK_NS) return;
+      ticked = t;
+      tick?.(t);
     },
     flush: () => bridge.flush(),
     report: () => {
@@ -63,18 +80,14 @@ function bridgeWork<Report>(bridge: Bridge, mode: WaitMode, stats: () => Report)
   };
 }
 
-/**
- * Bridges until it is asked to stop, the sources end, or a limit is reached; every frame is in a counter then.
- * @param ns ends it after so many nanoseconds; 0: never
- * @param stats what a report tells
- */
+/** Bridges until it is asked to stop, the sources end, or a limit is reached; every frame is in a counter then. */
 export function bridgeUntilOver<Report>(
   bridge: Bridge,
   control: Control,
   tell: Tell<Report>,
-  { wait, ns, stats }: { wait: WaitMode; ns: number; stats: () => Report },
+  options: LoopOptions<Report>,
 ): LoopEnd {
-  const end = runLoop(bridgeWork(bridge, wait, stats), control, tell, ns);
+  const end = runLoop(bridgeWork(bridge, options), control, tell, options.ns);
   bridge.countUnsent();
   return end;
 }

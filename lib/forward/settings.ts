@@ -3,6 +3,7 @@ import { UsageError } from '../text/errors.js';
 import { BURST, CPU, FRAMES, isWithin, rangeText, type Range } from '../text/units.js';
 import { DEFAULT_BURST } from './bridge.js';
 import { WAIT_MODES, type WaitMode } from './wait.js';
+import { ON_ERROR, type OnError } from '../programs/failure.js';
 
 /** What a bridge is told: one record, from a command line or a program to the forwarding thread, which gets it as it is. */
 export interface BridgeSettings {
@@ -26,6 +27,12 @@ export interface BridgeSettings {
   seconds: number;
   /** CPU the forwarding thread runs on; -1 (default): any. */
   cpu: number;
+  /** Programs that judge every frame, one behind the other: ready ones or files; see docs/programs.md. Default none. */
+  programs: readonly string[];
+  /** What becomes of a frame at which a program throws. Default `stop`: the run ends. */
+  onError: OnError;
+  /** Port that programs may send frames to; undefined (default): none. */
+  third: string | undefined;
 }
 
 /** What of it is said; the rest is at its default. */
@@ -42,17 +49,23 @@ export const DEFAULTS: Readonly<BridgeSettings> = {
   frames: 0,
   seconds: 0,
   cpu: -1,
+  programs: [],
+  onError: 'stop',
+  third: undefined,
 };
 
 const NAMES = Object.keys(DEFAULTS) as (keyof BridgeSettings)[];
 const RANGES: Partial<Record<keyof BridgeSettings, Range>> = { burst: BURST, frames: FRAMES, cpu: CPU };
+
+const WORDS: Partial<Record<keyof BridgeSettings, readonly string[]>> = { wait: WAIT_MODES, onError: ON_ERROR };
 
 /** What is wrong with a setting, in words; the default of a number may lie outside its range and stand for "none". */
 function expected(name: keyof BridgeSettings, value: unknown): string | undefined {
   const range = RANGES[name];
   if (value === DEFAULTS[name]) return undefined;
   if (range !== undefined) return isWithin(range, value) ? undefined : `a whole number, ${rangeText(range)}`;
-  if (name === 'wait') return WAIT_MODES.includes(value as WaitMode) ? undefined : `one of ${WAIT_MODES.join(', ')}`;
+  const words = WORDS[name];
+  if (words !== undefined) return words.includes(value as string) ? undefined : `one of ${words.join(', ')}`;
   if (name !== 'seconds' && name !== 'linkWait') return undefined;
   return Number.isFinite(value) && (value as number) >= 0 ? undefined : 'a finite number, 0 up';
 }

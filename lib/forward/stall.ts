@@ -13,14 +13,15 @@ export interface TxRing {
   blocked(): boolean;
 }
 
-/** The tx rings that a bridge's lanes lead to. */
-export function txRingsOf({ a, b, lanes }: Waiting): TxRing[] {
-  const of = (port: string, all: Waiting['lanes'][number]): TxRing[] =>
-    [...new Set(all.map(({ tx }) => tx))].map((ring) => {
-      const leading = all.filter(({ tx }) => tx === ring);
-      return { ring, port, blocked: () => leading.some(({ stopped }) => stopped > 0) };
-    });
-  return [...of(b.port.name, lanes[0]), ...of(a.port.name, lanes[1])];
+/** The tx rings that frames of a bridge may wait for. */
+export function txRingsOf({ sides, lanes }: Waiting): TxRing[] {
+  const all = lanes.flat();
+  const ports = new Map(sides.flatMap(({ port, tx }) => tx.map((ring) => [ring, port.name] as const)));
+  return [...ports].map(([ring, port]) => ({
+    ring,
+    port,
+    blocked: () => all.some(({ waitsFor }) => waitsFor === ring),
+  }));
 }
 
 /** Watches tx rings for one that makes no progress at all. */

@@ -3,6 +3,8 @@ import { UsageError } from '../text/errors.js';
 import { parsePortSpec } from '../names/portspec.js';
 import { settingsOf, type SomeSettings } from './settings.js';
 import { COUNTERS } from './counters.js';
+import { checkProgram } from '../programs/load.js';
+import { COUNTERS_MAX } from '../programs/program.js';
 import { startThread, type RunningThread } from '../threads/thread.js';
 import { countersIn, type Ended, type Opened, type PortCounters, type WorkerJob } from './bridge-job.js';
 
@@ -18,6 +20,8 @@ export interface RunningBridge extends Omit<RunningThread<Opened, PortCounters[]
   readonly counters: readonly [Float64Array, Float64Array];
   /** How far the run is, readable as they are: see lib/threads/control.ts. */
   readonly run: Float64Array;
+  /** The programs' named counters now, once the bridge has opened. */
+  programs(): Record<string, number>;
   /** Each port's own statistics now. Resolves with the final ones when the bridge ends meanwhile. */
   stats(): Promise<PortCounters[]>;
 }
@@ -31,7 +35,12 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
     throw new UsageError(`a bridge joins one or two ports; ${names.length} given`);
   for (const name of names) parsePortSpec(name);
   const counters = new SharedArrayBuffer(2 * COUNTERS * Float64Array.BYTES_PER_ELEMENT);
-  const job: WorkerJob = { counters, names, ...settingsOf(options) };
+  const programCounters = new SharedArrayBuffer(COUNTERS_MAX * Float64Array.BYTES_PER_ELEMENT);
+  const settings = settingsOf(options);
+  settings.programs.forEach(checkProgram);
+  if (settings.third !== undefined) parsePortSpec(settings.third);
+  const job: WorkerJob = { counters, programCounters, names, ...settings };
+  let cells: readonly string[] = [];
   const control = new Control();
   const { report, ...thread } = startThread<Opened, PortCounters[], Ended>(
     {
@@ -44,5 +53,11 @@ export function startBridge(names: readonly string[], options: StartOptions = {}
     },
     control,
   );
-  return { ...thread, counters: countersIn(counters), run: control.run, stats: report };
+  void thread.opened.then(
+    (opened) => (cells = opened.programCounters),
+    () => undefined,
+  );
+  const values = new Float64Array(programCounters);
+  const programs = (): Record<string, number> => Object.fromEntries(cells.map((name, i) => [name, values[i]]));
+  return { ...thread, counters: countersIn(counters), run: control.run, stats: report, programs };
 }

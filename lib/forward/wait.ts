@@ -1,7 +1,8 @@
 import type { Port } from '../ports/port.js';
 import { native, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT } from '../shim/native.js';
 import { PortError } from '../text/errors.js';
-import type { Lane } from './lane.js';
+import type { Ring } from '../rings/ring.js';
+import type { Mover } from './lane-group.js';
 
 /** How the loop waits when a turn moved nothing: spin on, or sleep in poll() until a port has work. */
 export const WAIT_MODES = ['busy', 'poll'] as const;
@@ -19,23 +20,24 @@ const BROKEN = new Map([
 ]);
 const ANY_BROKEN = POLLNVAL | POLLERR | POLLHUP;
 
-/** What a bridge waits for: its lanes, by direction, and the ports at both ends of them. */
+/** What a bridge waits for: its lanes, a→b then b→a, and the ports and rings at their ends. */
 export interface Waiting {
-  readonly a: { readonly port: Port };
-  readonly b: { readonly port: Port };
-  readonly lanes: readonly [readonly Lane[], readonly Lane[]];
+  readonly sides: readonly { readonly port: Port; readonly rx: readonly Ring[]; readonly tx: readonly Ring[] }[];
+  readonly lanes: readonly [readonly Mover[], readonly Mover[]];
 }
 
-/** A port's descriptors: where their entries begin in the list, and what its lanes wait for. */
+/** A port's descriptors: where their entries begin in the list, and the rings that are waited for there. */
 interface Watched {
   readonly port: Port;
   readonly first: number;
-  readonly from: readonly Lane[];
-  readonly to: readonly Lane[];
+  /** The lanes that take frames from it. */
+  readonly from: readonly Mover[];
+  readonly tx: ReadonlySet<Ring>;
 }
 
 /** Sleeps until a lane has something to do: each is asked why it stopped. */
 export class PollWait {
+  readonly #lanes: readonly Mover[];
   readonly #watched: readonly Watched[];
   /** `struct pollfd` for each descriptor: fd, or -1 where it is passed over; events | revents << 16. */
   readonly #list: Int32Array;
@@ -44,21 +46,23 @@ export class PollWait {
   /** Whether every port's syncs are poll()'s doing: a turn then needs none of its own. */
   readonly syncs: boolean;
 
-  constructor({ a, b, lanes: [forth, back] }: Waiting) {
-    const ports = new Set([a.port, b.port]);
+  constructor({ sides, lanes }: Waiting) {
     let first = 0;
-    this.#watched = [...ports].map((port) => {
+    this.#lanes = lanes.flat();
+    const ports = [...new Set(sides.map(({ port }) => port))];
+    this.#watched = ports.map((port) => {
       const watched = { port, first };
       first += port.fds.length;
-      const from = [...(port === a.port ? forth : []), ...(port === b.port ? back : [])];
-      const to = [...(port === b.port ? forth : []), ...(port === a.port ? back : [])];
-      return { ...watched, from, to };
+      const own = sides.filter((side) => side.port === port);
+      const rx = new Set(own.flatMap((side) => side.rx));
+      const from = this.#lanes.filter((lane) => rx.has(lane.rx));
+      return { ...watched, from, tx: new Set(own.flatMap((side) => side.tx)) };
     });
     this.#list = new Int32Array(2 * first);
     this.#poll = native.poller(this.#list);
-    const naps = [...ports].filter((port) => port.fds.length === 0).map((port) => port.napNs / 1e6);
+    const naps = ports.filter((port) => port.fds.length === 0).map((port) => port.napNs / 1e6);
     this.#timeoutMs = Math.min(LONGEST_MS, ...naps);
-    this.syncs = [...ports].every((port) => port.willPoll !== undefined);
+    this.syncs = ports.every((port) => port.willPoll !== undefined);
   }
 
   /**
@@ -67,14 +71,17 @@ export class PollWait {
    */
   wait(): void {
     const list = this.#list;
+    const lanes = this.#lanes;
     let timeout = this.#timeoutMs;
-    for (const { port, first, from, to } of this.#watched) {
+    for (const { port, first, from, tx } of this.#watched) {
       let events = 0;
       // A lane whose tx ring is full waits for room first, and then for frames: one sleep where both take their time.
       for (let i = 0; i < from.length; i++) if (from[i].stopped <= 0 && from[i].tx.space > 0) events = POLLIN;
-      for (let i = 0; i < to.length; i++) {
-        if (to[i].tx.space === 0) events |= POLLOUT;
-        else if (to[i].stopped > 0) timeout = Math.min(timeout, MORE_ROOM_MS);
+      for (let i = 0; i < lanes.length; i++) {
+        const ring = lanes[i].waitsFor ?? lanes[i].tx;
+        if (!tx.has(ring)) continue;
+        if (ring.space === 0) events |= POLLOUT;
+        else if (lanes[i].stopped > 0) timeout = Math.min(timeout, MORE_ROOM_MS);
       }
       // Without POLLIN the slots that were taken from stay with us, and whoever sends has so many fewer.
       if (this.syncs && from.length > 0 && (events & POLLIN) === 0) port.rxsync();

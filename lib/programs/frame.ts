@@ -38,7 +38,7 @@ export const NONE = 0x1000_0000;
  */
 export class Frame {
   /** The memory in which the frame lies: bytes [start, start + size). Other frames' bytes are around it. */
-  bytes: Uint8Array = new Uint8Array();
+  bytes: Uint8Array;
   /** Byte of `bytes` at which the frame begins. */
   start = 0;
   /** Bytes of the frame in its first slot, without FCS. */
@@ -47,8 +47,8 @@ export class Frame {
   length = 0;
   /** Bytes before the frame that it may grow into: where its data can begin elsewhere in the buffer. */
   headroom = 0;
-  /** Bytes behind those of the first slot that it may grow into; 0 where another slot follows. */
-  tailroom = 0;
+  /** Bytes that the buffer holds from where its data may begin. */
+  #room: number;
 
   /** 0: from the first port to the second; 1: the other way. */
   direction: 0 | 1 = 0;
@@ -67,15 +67,36 @@ export class Frame {
   #transport = NONE;
   #fragment = false;
 
-  /** Moves to other bytes. Of several slots: `size` is the first one's, `length` the sum. */
-  moveTo(bytes: Uint8Array, start: number, size: number, length = size, headroom = 0, tailroom = 0): this {
+  /** @param room bytes of a buffer of that memory */
+  constructor(bytes: Uint8Array = new Uint8Array(), room = 0) {
     this.bytes = bytes;
+    this.#room = room;
+  }
+
+  /** Bytes behind those of the first slot that it may grow into; 0 where another slot follows. */
+  get tailroom(): number {
+    return this.size === this.length ? this.#room - this.headroom - this.size : 0;
+  }
+
+  /**
+   * Moves to the frame of one slot at `start` in the same memory. A loop that moves a cursor of its own so pays three
+   * stores a frame.
+   */
+  place(start: number, size: number, headroom: number): void {
     this.start = start;
     this.size = size;
-    this.length = length;
+    this.length = size;
     this.headroom = headroom;
-    this.tailroom = tailroom;
     this.#parsed = false;
+  }
+
+  /** Moves to other bytes. Of several slots: `size` is the first one's, `length` the sum. */
+  moveTo(bytes: Uint8Array, start: number, size: number, length = size, headroom = 0, tailroom = 0): this {
+    // Not written where it stays the same: V8 takes it for a constant of a cursor that never changes its memory.
+    if (bytes !== this.bytes) this.bytes = bytes;
+    this.#room = headroom + size + tailroom;
+    this.place(start, size, headroom);
+    this.length = length;
     return this;
   }
 
@@ -87,11 +108,9 @@ export class Frame {
     }
     const size = ring.len(slot);
     const more = (ring.slotFlags(slot) & MOREFRAG) !== 0;
-    const offset = ring.offset(slot);
-    const headroom = ring.offsetMask === 0 ? 0 : offset;
-    const tailroom = more ? 0 : ring.bufSize - offset - size;
+    const offset = ring.offset(slot); // 0 where the ring has none
     const length = more ? wholeLength(ring, slot) : size;
-    this.moveTo(ring.u8, ring.dataStart(slot), size, length, headroom, tailroom);
+    this.moveTo(ring.u8, ring.dataStart(slot), size, length, offset, ring.bufSize - offset - size);
     return true;
   }
 
@@ -167,7 +186,6 @@ export class Frame {
       this.#shift(-count);
     } else if (count <= this.tailroom) {
       bytes.copyWithin(start + at + count, start + at, start + this.size);
-      this.tailroom -= count;
     } else return false;
     this.#grow(count);
     return true;
@@ -180,10 +198,7 @@ export class Frame {
     if (this.headroom > 0) {
       for (let i = at - 1; i >= 0; i--) bytes[start + count + i] = bytes[start + i];
       this.#shift(count);
-    } else {
-      bytes.copyWithin(start + at, start + at + count, start + this.size);
-      if (this.size === this.length) this.tailroom += count;
-    }
+    } else bytes.copyWithin(start + at, start + at + count, start + this.size);
     this.#grow(-count);
     return true;
   }

@@ -82,7 +82,7 @@ export class Counters {
   readonly #names = new Map<string, Counter>();
 
   /** @param cells where they count, {@link COUNTERS_MAX} doubles; in shared memory where another thread is to read them */
-  constructor(readonly cells = new Float64Array(COUNTERS_MAX)) {}
+  constructor(readonly cells: Float64Array = new Float64Array(COUNTERS_MAX)) {}
 
   /** Names in the order of their cells. */
   get names(): string[] {

@@ -27,9 +27,14 @@ export interface Served<Opened, Run, Report, Ended> {
   readonly close: () => void;
 }
 
-/** Opens what the thread is for, makes the runs it is sent, and closes: to be called once, at the end of its file. */
+type Opening<T> = T | Promise<T>;
+
+/**
+ * Opens what the thread is for, makes the runs it is sent, and closes: to be called once, at the end of its file. Orders
+ * that come while it opens wait.
+ */
 export function serve<Opened, Run, Report, Ended>(
-  open: (job: never, say: (sentence: string) => void) => Served<Opened, Run, Report, Ended>,
+  open: (job: never, say: (sentence: string) => void) => Opening<Served<Opened, Run, Report, Ended>>,
 ): void {
   const port = parentPort!;
   const post = (word: Word<Opened, Report, Ended>): void => {
@@ -53,8 +58,7 @@ export function serve<Opened, Run, Report, Ended>(
       post({ type: 'report', report });
     },
   };
-  attempt(() => {
-    const served = open(workerData as never, tell.say);
+  const offer = (served: Served<Opened, Run, Report, Ended>): void => {
     post({ type: 'opened', opened: served.opened });
     port.on('message', (order: Order<Run>) => {
       attempt(() => {
@@ -67,6 +71,14 @@ export function serve<Opened, Run, Report, Ended>(
       });
       if (order.type === 'close') port.close();
     });
+  };
+  attempt(() => {
+    const served = open(workerData as never, tell.say);
+    if (!(served instanceof Promise)) offer(served);
+    else
+      served.then(offer).catch((error: unknown) => {
+        post(failureOf(error));
+      });
   });
 }
 

@@ -128,8 +128,10 @@ describe('waiting', () => {
   it('a broken descriptor ends the run with its reason', () => {
     withRings([16], [16], ({ rx: [rx], tx: [tx] }) => {
       const waiting: Waiting = {
-        a: { port: port('left', [1 << 20]) },
-        b: { port: port('right', []) },
+        sides: [
+          { port: port('left', [1 << 20]), rx: [rx], tx: [] },
+          { port: port('right', []), rx: [], tx: [tx] },
+        ],
         lanes: [[new Lane(rx, tx)], []],
       };
       assert.throws(
@@ -145,8 +147,11 @@ describe('waiting', () => {
     const fds = Array.from({ length: 300 }, () => openSync('/dev/null', 'r'));
     try {
       withRings([16], [16], ({ rx: [rx], tx: [tx] }) => {
-        const [a, b] = [port('a', fds), port('b', [])];
-        const wait = new PollWait({ a: { port: a }, b: { port: b }, lanes: [[new Lane(rx, tx)], []] });
+        const sides = [
+          { port: port('a', fds), rx: [rx], tx: [] },
+          { port: port('b', []), rx: [], tx: [tx] },
+        ];
+        const wait = new PollWait({ sides, lanes: [[new Lane(rx, tx)], []] });
         wait.wait(); // /dev/null is always readable
       });
     } finally {

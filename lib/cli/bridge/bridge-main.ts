@@ -7,7 +7,16 @@ import { interfaceCounts } from './balance.js';
 import { EXIT } from '../exit.js';
 import type { Output } from '../output.js';
 import type { Stop } from '../signals.js';
-import { directionNames, intervalText, openedJson, openedText, summaryText, type Flow } from './summary.js';
+import {
+  countersJson,
+  directionNames,
+  intervalText,
+  openedJson,
+  openedText,
+  programsText,
+  summaryText,
+  type Flow,
+} from './summary.js';
 import { portStatsText, type PortStats } from '../port-text.js';
 import { portTool, untilEnded } from '../port-tool.js';
 import { traffic } from '../traffic.js';
@@ -49,8 +58,10 @@ async function run(command: BridgeCommand, output: Output, stop: Stop): Promise<
     };
   });
   const ports = portStats(opened, stats);
-  const summary = { type: 'summary', reason, seconds, directions: flows, ports, problems };
-  output.result(summaryText(seconds, flows, ports, command.verbose), summary);
+  const programs = bridge.programs();
+  const counted = countersJson(programs);
+  const summary = { type: 'summary', reason, seconds, directions: flows, ports, ...counted, problems };
+  output.result(summaryText(seconds, flows, ports, command.verbose) + programsText(programs), summary);
   for (const problem of problems) output.error(`bridge: ${problem}\n`);
   if (failure !== undefined) throw failure;
   return problems.length > 0 ? EXIT.failed : EXIT.ok;
@@ -67,6 +78,7 @@ class Intervals {
   #at: number;
   #counters: Float64Array[];
   #stats: Record<string, number>[];
+  #programs: Record<string, number> = {};
 
   constructor(
     opened: Opened,
@@ -100,7 +112,10 @@ class Intervals {
     );
     for (const flow of flows) output.text(intervalText(seconds, flow));
     for (const port of ports) output.text(portStatsText(this.verbose > 0 ? port : lossesOf(port)));
-    output.json({ type: 'stats', seconds, intervalSeconds, directions: flows, ports });
+    const programs = deltas(this.#programs, this.#bridge.programs());
+    output.text(programsText(programs));
+    output.json({ type: 'stats', seconds, intervalSeconds, directions: flows, ports, ...countersJson(programs) });
+    this.#programs = this.#bridge.programs();
     this.#at = at;
     this.#counters = counters;
     this.#stats = stats;

@@ -2,6 +2,7 @@ import { UsageError } from '../../text/errors.js';
 import { DEFAULTS, settingsOf, type BridgeSettings } from '../../forward/settings.js';
 import { BURST, CPU, FRAMES, parseDuration, parseSeconds, rangeText, within } from '../../text/units.js';
 import { WAIT_MODES } from '../../forward/wait.js';
+import { ON_ERROR } from '../../programs/failure.js';
 import { CommandLine, optionsHelp, type OptionTable } from '../options.js';
 
 const OPTIONS = {
@@ -29,6 +30,16 @@ const OPTIONS = {
     help: 'What to do when no frame is there: busy (default) looks again at once and takes a whole core, poll sleeps until a port has work.',
   },
   cpu: { value: 'CPU', help: 'Run the forwarding thread on this CPU, numbered from 0.' },
+  program: {
+    value: 'PROGRAM',
+    repeat: true,
+    help: 'Run a program on every frame: a ready one (filter:EXPRESSION in tcpdump’s words, vlan, rewrite, limit, sample, flows, respond) or a file of your own, ./mine.ts or ./mine.js. Several run one behind the other. See docs/programs.md.',
+  },
+  'on-error': {
+    value: 'stop|drop|forward',
+    help: 'What becomes of a frame at which a program throws: stop (default) ends the bridge, drop and forward go on and say so.',
+  },
+  third: { value: 'PORT', help: 'A third port, to which programs may send frames. What it receives is not read.' },
   'no-promisc': { help: 'Leave interfaces out of promiscuous mode.' },
   stats: { value: 'SECONDS', help: 'Print a line for each direction every so often, with the rates since the last.' },
   json: {
@@ -81,6 +92,7 @@ examples
             bridge -i xdp:eth1 -i pcap:@out=eth1.pcap   capture what eth1 receives
   either    bridge -i sim:a -i sim:b -t 5               no hardware: 10 Gbit/s of 64-byte frames both ways
             bridge -i pcap:in.pcap -i pcap:@out=out.pcap
+            bridge -i xdp:eth1 -i xdp:eth2 --program 'filter:not (udp and port 53)'
             tcpdump -i eth0 -U -w - | bridge -i pcap:- -i sim:b
 `;
 
@@ -119,6 +131,9 @@ export function parseBridge(args: readonly string[]): BridgeCommand {
       frames: line.read('frames', within(FRAMES)),
       seconds: line.read('time', parseDuration),
       cpu: line.read('cpu', within(CPU)),
+      programs: action === 'run' ? line.all('program') : [],
+      onError: line.word('on-error', ON_ERROR),
+      third: line.read('third', (text) => text),
     }),
     json: line.has('json'),
     statsSeconds: line.read('stats', parseDuration),

@@ -107,3 +107,14 @@ export function summaryText(
   for (const port of ports) lines.push(portStatsText(port, verbose > 0));
   return lines.join('');
 }
+
+/** The programs' counters: those that are not 0, in a line; nothing where there is no program. */
+export function programsText(counters: Readonly<Record<string, number>>): string {
+  const shown = Object.entries(counters).filter(([, n]) => n > 0);
+  return shown.length === 0 ? '' : `programs: ${shown.map(([name, n]) => `${name} ${count(n)}`).join(', ')}\n`;
+}
+
+/** The same for programs. */
+export function countersJson(counters: Readonly<Record<string, number>>): { programs?: Record<string, number> } {
+  return Object.keys(counters).length === 0 ? {} : { programs: { ...counters } };
+}
