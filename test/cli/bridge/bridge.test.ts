@@ -204,6 +204,8 @@ describe('bridge: help and version', () => {
       '-t, --time SECONDS',
       '--wait busy|poll',
       '--cpu CPU',
+      '--program PROGRAM',
+      '--third PORT',
       '--no-promisc',
       '--stats SECONDS',
       '--json',
