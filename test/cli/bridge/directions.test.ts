@@ -11,7 +11,7 @@ function port(name: string): PortInfo {
 }
 
 function named(ports: string[], directions: DirectionInfo[]): string[] {
-  const opened: Opened = { ports: ports.map(port), whyCopy: undefined, directions };
+  const opened: Opened = { ports: ports.map(port), whyCopy: undefined, directions, programCounters: [] };
   return directions.map((direction) => directionNames(opened, direction).direction);
 }
 
