@@ -14,6 +14,11 @@ export function stdoutTaken(names: readonly string[]): boolean {
   return names.map(parsePortSpec).some((spec) => spec.kind === 'pcap' && writesStdout(spec));
 }
 
+/** Whether frames flow by a clock of their own (`clock=virtual`), so that the machine's says nothing of their rate. */
+export function onVirtualClock(names: readonly string[]): boolean {
+  return names.map(parsePortSpec).some((spec) => spec.kind === 'sim' && spec.clock === 'virtual');
+}
+
 /** A port's driver, rings and memory in words. */
 export function portText({ driver, txRings, rxRings, txSlots, rxSlots, bufSize, region }: PortInfo): string {
   const rings = (kind: string, count: number, slots: number): string[] => {

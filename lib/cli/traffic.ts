@@ -23,10 +23,10 @@ export interface Traffic {
   bytes: number;
   /** Slots put into the tx rings, also of frames that were not sent from there. */
   slots: number;
-  /** null: no time had been read. */
-  mpps: number | null;
-  /** On the wire: 24 bytes a frame (FCS 4, preamble 8, gap 12) on top of `bytes`. */
-  gbitPerSecond: number | null;
+  /** null: no time had been read. Absent on the virtual clock, of which the machine's says nothing. */
+  mpps?: number | null;
+  /** On the wire: 24 bytes a frame (FCS 4, preamble 8, gap 12) on top of `bytes`. As `mpps`. */
+  gbitPerSecond?: number | null;
   /** Frames forwarded together, on average. */
   averageBatch: number;
   /** Times frames waited because the tx ring was full. */
@@ -37,8 +37,11 @@ export interface Traffic {
   notForwarded: Record<string, number>;
 }
 
-/** @param seconds the time between the two readings; null: unknown */
-export function traffic(before: Float64Array, after: Float64Array, seconds: number | null): Traffic {
+/**
+ * @param seconds the time between the two readings; null: unknown
+ * @param timed   whether frames flow by the machine's clock
+ */
+export function traffic(before: Float64Array, after: Float64Array, seconds: number | null, timed: boolean): Traffic {
   const delta = after.map((value, i) => value - before[i]);
   const perSecond = (amount: number, unit: number): number | null => {
     if (seconds === null) return null;
@@ -50,8 +53,10 @@ export function traffic(before: Float64Array, after: Float64Array, seconds: numb
     forwarded,
     bytes: delta[BYTES],
     slots: delta[SLOTS],
-    mpps: perSecond(forwarded, 1e6),
-    gbitPerSecond: perSecond(8 * (delta[BYTES] + WIRE_EXTRA_BYTES * forwarded), 1e9),
+    ...(timed && {
+      mpps: perSecond(forwarded, 1e6),
+      gbitPerSecond: perSecond(8 * (delta[BYTES] + WIRE_EXTRA_BYTES * forwarded), 1e9),
+    }),
     averageBatch: delta[BATCHES] > 0 ? forwarded / delta[BATCHES] : 0,
     txFull: delta[TX_FULL],
     zeroSlots: delta[ZERO_SLOTS],
@@ -63,9 +68,9 @@ export function traffic(before: Float64Array, after: Float64Array, seconds: numb
   };
 }
 
-/** The rates in words; empty where there was no time to tell them from. */
-export const rates = ({ mpps, gbitPerSecond }: Traffic): string =>
-  mpps === null || gbitPerSecond === null
-    ? ''
-    : `${formatFrameRate(mpps * 1e6)}, ${formatRate(gbitPerSecond * 1e9)} on the wire`;
+/** The rates in words, `after` behind them; empty where they are not known. */
+export const rates = ({ mpps, gbitPerSecond }: Traffic, after: string): string =>
+  typeof mpps === 'number' && typeof gbitPerSecond === 'number'
+    ? `${formatFrameRate(mpps * 1e6)}, ${formatRate(gbitPerSecond * 1e9)} on the wire${after}`
+    : '';
 export const frames = (n: number): string => `${n.toLocaleString('en-US')} ${n === 1 ? 'frame' : 'frames'}`;

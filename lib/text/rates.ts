@@ -61,23 +61,49 @@ export function rateText(bitsPerSecond: number): string {
   return bitsPerSecond === Infinity ? 'max' : exactText(RATE, bitsPerSecond);
 }
 
+/** Units that people read rates in, largest first. */
+type Scale = readonly (readonly [size: number, unit: string])[];
+const BIT_RATES: Scale = [
+  [1e12, 'Tbit/s'],
+  [1e9, 'Gbit/s'],
+  [1e6, 'Mbit/s'],
+  [1e3, 'kbit/s'],
+  [1, 'bit/s'],
+];
+const FRAME_RATES: Scale = [
+  [1e6, 'Mpps'],
+  [1e3, 'kpps'],
+  [1, 'pps'],
+];
+
 /** A bit rate for people: `9.872 Gbit/s`, four significant digits; `max` for Infinity. */
 export function formatRate(bitsPerSecond: number): string {
-  if (bitsPerSecond === Infinity) return 'max';
-  return scaled(bitsPerSecond, [
-    [1e12, 'Tbit/s'],
-    [1e9, 'Gbit/s'],
-    [1e6, 'Mbit/s'],
-    [1e3, 'kbit/s'],
-    [1, 'bit/s'],
-  ]);
+  return bitsPerSecond === Infinity ? 'max' : scaled(bitsPerSecond, BIT_RATES);
 }
 
 /** A frame rate for people: `14.88 Mpps`, four significant digits. */
 export function formatFrameRate(framesPerSecond: number): string {
-  return scaled(framesPerSecond, [
-    [1e6, 'Mpps'],
-    [1e3, 'kpps'],
-    [1, 'pps'],
-  ]);
+  return scaled(framesPerSecond, FRAME_RATES);
+}
+
+/** One unit for the rates of a table, with three decimals. */
+export interface RateColumn {
+  unit: string;
+  text: (rate: number) => string;
+}
+
+/** The largest unit in which a rate of `most` is 0.1 or more. */
+function rateColumn(scale: Scale, most: number): RateColumn {
+  const [size, unit] = scale.find(([each]) => most >= each / 10) ?? scale.at(-1)!;
+  return { unit, text: (rate) => (rate / size).toFixed(3) };
+}
+
+/** For bit rates up to `most`, bits per second; Gbit/s where there is no limit. */
+export function bitRateColumn(most: number): RateColumn {
+  return rateColumn(BIT_RATES.slice(1), most);
+}
+
+/** For frame rates up to `most`, frames per second. */
+export function frameRateColumn(most: number): RateColumn {
+  return rateColumn(FRAME_RATES, most);
 }

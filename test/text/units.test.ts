@@ -6,8 +6,11 @@ import {
   FCS_BYTES,
   IMIX,
   WIRE_OVERHEAD_BYTES,
+  bitRateColumn,
+  formatFrameRate,
   formatRate,
   formatTime,
+  frameRateColumn,
   lineRate,
   parseCount,
   parseCountWithin,
@@ -341,10 +344,27 @@ describe('formatters', () => {
     assert.equal(formatRate(999_960), '1 Mbit/s');
     assert.equal(formatRate(0), '0 bit/s');
     assert.equal(formatRate(Infinity), 'max');
+    assert.equal(formatFrameRate(14_880_952), '14.88 Mpps');
+    assert.equal(formatFrameRate(0.667), '0.667 pps');
     assert.equal(formatTime(124_000), '124 µs');
     assert.equal(formatTime(80), '80 ns');
     assert.equal(formatTime(1_500_000), '1.5 ms');
     assert.equal(formatTime(90e9), '90 s');
+  });
+
+  it('give a table one unit, in which its largest rate is 0.1 or more', () => {
+    for (const [most, unit, text] of [
+      [14_880_952, 'Mpps', '14.881'],
+      [100_000, 'Mpps', '0.100'],
+      [99_999, 'kpps', '99.999'],
+      [81.3, 'pps', '81.300'],
+    ] as const) {
+      const column = frameRateColumn(most);
+      assert.deepEqual([column.unit, column.text(most)], [unit, text]);
+    }
+    assert.equal(bitRateColumn(1e11).unit, 'Gbit/s');
+    assert.equal(bitRateColumn(Infinity).unit, 'Gbit/s');
+    assert.equal(bitRateColumn(1e6).unit, 'Mbit/s');
   });
 
   it('keep a message on one line, with the caret under the character', () => {

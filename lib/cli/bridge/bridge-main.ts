@@ -1,4 +1,4 @@
-import { LATEST_NS, STARTED_NS } from '../../threads/control.js';
+import { LATEST_NS, LONGEST_GAP_NS, STARTED_NS } from '../../threads/control.js';
 import { now } from '../../shim/native.js';
 import { startBridge, type RunningBridge } from '../../forward/start.js';
 import type { Opened } from '../../forward/bridge-job.js';
@@ -17,7 +17,7 @@ import {
   summaryText,
   type Flow,
 } from './summary.js';
-import { portStatsText, type PortStats } from '../port-text.js';
+import { onVirtualClock, portStatsText, type PortStats } from '../port-text.js';
 import { portTool, untilEnded } from '../port-tool.js';
 import { traffic } from '../traffic.js';
 
@@ -35,11 +35,12 @@ async function run(command: BridgeCommand, output: Output, stop: Stop): Promise<
   stop.onWish(() => {
     bridge.stop();
   });
+  const timed = !onVirtualClock(command.ports);
   const opened = await bridge.opened;
   output.text(openedText(opened, command.verbose));
   output.json({ type: 'open', ...openedJson(opened) });
   await bridge.running;
-  const interval = new Intervals(opened, bridge, command.verbose);
+  const interval = new Intervals(opened, bridge, timed, command.verbose);
   const { ended, failure } = await untilEnded(bridge, command.statsSeconds ?? 0, async (stopped) => {
     const stats = await bridge.stats();
     if (!stopped()) interval.print(stats, output);
@@ -50,7 +51,7 @@ async function run(command: BridgeCommand, output: Output, stop: Stop): Promise<
   const seconds = run[LATEST_NS] > 0 ? (run[LATEST_NS] - run[STARTED_NS]) / 1e9 : null;
   const zero = new Float64Array(counters[0].length);
   const flows = opened.directions.map((direction) => {
-    const flowed = traffic(zero, counters[direction.index], seconds);
+    const flowed = traffic(zero, counters[direction.index], seconds, timed);
     return {
       ...directionNames(opened, direction),
       ...flowed,
@@ -58,10 +59,11 @@ async function run(command: BridgeCommand, output: Output, stop: Stop): Promise<
     };
   });
   const ports = portStats(opened, stats);
+  const longestGapNs = timed && run[LONGEST_GAP_NS] > 0 ? run[LONGEST_GAP_NS] : undefined;
   const programs = bridge.programs();
   const counted = countersJson(programs);
-  const summary = { type: 'summary', reason, seconds, directions: flows, ports, ...counted, problems };
-  output.result(summaryText(seconds, flows, ports, command.verbose) + programsText(programs), summary);
+  const summary = { type: 'summary', reason, seconds, longestGapNs, directions: flows, ports, ...counted, problems };
+  output.result(summaryText(seconds, longestGapNs, flows, ports, command.verbose) + programsText(programs), summary);
   for (const problem of problems) output.error(`bridge: ${problem}\n`);
   if (failure !== undefined) throw failure;
   return problems.length > 0 ? EXIT.failed : EXIT.ok;
@@ -83,6 +85,7 @@ class Intervals {
   constructor(
     opened: Opened,
     bridge: RunningBridge,
+    readonly timed: boolean,
     readonly verbose: number,
   ) {
     this.#opened = opened;
@@ -103,7 +106,7 @@ class Intervals {
       const { index } = direction;
       return {
         ...directionNames(this.#opened, direction),
-        ...traffic(this.#counters[index], counters[index], intervalSeconds),
+        ...traffic(this.#counters[index], counters[index], intervalSeconds, this.timed),
       };
     });
     const ports = portStats(

@@ -74,7 +74,7 @@ export function openedJson(opened: Opened): Record<string, unknown> {
 export function intervalText(seconds: number, flow: Flow): string {
   const lost = lossText(flow);
   return (
-    `${seconds.toFixed(1)} s  ${flow.direction}: ${rates(flow)}, ${frames(flow.forwarded)}, ` +
+    `${seconds.toFixed(1)} s  ${flow.direction}: ${rates(flow, ', ')}${frames(flow.forwarded)}, ` +
     `batch ${flow.averageBatch.toFixed(1)}${lost === '' ? '' : `, not forwarded: ${lost}`}\n`
   );
 }
@@ -88,15 +88,18 @@ function lossText({ notForwarded }: Traffic): string {
 
 export function summaryText(
   seconds: number | null,
+  longestGapNs: number | undefined,
   flows: readonly Flow[],
   ports: readonly PortStats[],
   verbose: number,
 ): string {
-  const lines = [`\nforwarding ${seconds === null ? 'ended as it began' : `ran for ${formatTime(seconds * 1e9)}`}\n`];
+  const ran = seconds === null ? 'ended as it began' : `ran for ${formatTime(seconds * 1e9)}`;
+  const gap = longestGapNs === undefined ? '' : `; longest gap between turns ${formatTime(longestGapNs)}`;
+  const lines = [`\nforwarding ${ran}${gap}\n`];
   for (const flow of flows) {
     const lost = lossText(flow);
     lines.push(
-      `${flow.direction}: ${frames(flow.forwarded)}, ${count(flow.bytes)} bytes; ${seconds === null ? '' : `${rates(flow)}; `}` +
+      `${flow.direction}: ${frames(flow.forwarded)}, ${count(flow.bytes)} bytes; ${rates(flow, '; ')}` +
         `average batch ${flow.averageBatch.toFixed(1)}; not forwarded: ${lost === '' ? 'none' : lost}` +
         `${(flow.lostAfter ?? 0) > 0 ? `; dropped by ${flow.to} on the way out: ${count(flow.lostAfter!)}` : ''}\n`,
     );

@@ -34,7 +34,14 @@ size and each direction. From it follows for how long the buffers last.`,
       help: 'Search the throughput too, and correct the buffer time by what leaves during the burst (RFC 9004).',
     },
   },
-  heads: ['average\nframes', 'least', 'most', 'standard\ndeviation', 'lasts at\nline rate', 'corrected\nbuffer time'],
+  heads: () => [
+    'average\nframes',
+    'least',
+    'most',
+    'standard\ndeviation',
+    'lasts at\nline rate',
+    'corrected\nbuffer time',
+  ],
   plan(line) {
     const seconds = line.read('seconds', parseLength) ?? 2;
     const repeats = line.read('trials', within(TRIALS)) ?? 5;

@@ -1,5 +1,12 @@
 import { UsageError } from '../../text/errors.js';
-import { formatRate, formatTime, lineRate, parseShare, WIRE_OVERHEAD_BYTES } from '../../text/units.js';
+import {
+  formatFrameRate,
+  formatRate,
+  formatTime,
+  lineRate,
+  parseShare,
+  WIRE_OVERHEAD_BYTES,
+} from '../../text/units.js';
 import {
   costMetrics,
   lossOf,
@@ -29,7 +36,7 @@ Without any of them:
 
 Forwards between two simulated 10G ports with one thread and prints Mpps per frame size. Every frame is stamped when it
 arrives and checked when it leaves: loss, duplicates, reordering and corruption are counted.`,
-    `Columns: offered and forwarded are sums of both directions in 10⁶ frames a second; on the wire counts the 20 bytes of
+    `Columns: offered and forwarded are sums of both directions, in frames a second; on the wire counts the 20 bytes of
 preamble and gap that every frame costs; busy is the share of one core's time that moved frames. Lost are frames that
 arrived at one port and never left the other. A port that was too full says missed of them (no free rx slot when a frame
 arrived), the port where they should have left says lost (their sequence numbers never came): the same frames, counted at
@@ -40,16 +47,16 @@ both ends, and the table has them once.`,
     load: { value: 'SHARE', help: 'Offered load as a share of the line rate. Default: 100%.' },
     seconds: { value: 'TIME', help: 'Length of each trial, such as 2 or 500ms. Default: 2.' },
   },
-  heads: [
-    'offered\nMpps',
-    'forwarded\nMpps',
+  heads: ({ frames, bits }) => [
+    `offered\n${frames.unit}`,
+    `forwarded\n${frames.unit}`,
     '% of\nline rate',
     'lost\nframes',
     'loss',
     'dupli-\ncates',
     're-\nordered',
     'corrupt\nframes',
-    'Gbit/s on\nthe wire',
+    `${bits.unit} on\nthe wire`,
     'busy\n%',
     'longest\ngap',
   ],
@@ -65,17 +72,17 @@ both ends, and the table has them once.`,
     return {
       open: () => ({ setup, bench: simBench(setup) }),
       about: (ways) => `${speed}, ${ways}, one thread, burst ${burst}, ${seconds} s a size, every frame checked`,
-      async *measure({ bench, size, name, run, progress }) {
+      async *measure({ bench, units, size, name, run, progress }) {
         progress(`${name} …`);
         const trial = await run({ seconds, ...(load !== undefined && { load: load * bench.maxLoad(size) }) });
         if (trial.lost > 0) lossy.push({ size, gapNs: trial.longestGapNs ?? 0 });
-        const wireGbps = (trial.rate * (size + WIRE_OVERHEAD_BYTES) * 8) / 1e9;
+        const wireBits = trial.rate * (size + WIRE_OVERHEAD_BYTES) * 8;
         const share = trial.rate / bench.maxLoad(size);
         const { rate: perSecond, lost, duplicates, reordered, corrupt, busyShare, longestGapNs } = trial;
         const metrics = {
           mpps: perSecond / 1e6,
           offered_mpps: trial.offered / trial.seconds / 1e6,
-          wire_gbps: wireGbps,
+          wire_gbps: wireBits / 1e9,
           lost_frames: lost,
           loss: lossOf(trial),
           duplicate_frames: duplicates,
@@ -89,19 +96,19 @@ both ends, and the table has them once.`,
           metrics,
           trial,
           texts: [
-            metrics.offered_mpps.toFixed(3),
-            metrics.mpps.toFixed(3),
+            units.frames.text(trial.offered / trial.seconds),
+            units.frames.text(perSecond),
             share === 0 ? '–' : (100 * share).toFixed(1),
             String(lost),
             lost === 0 ? '0' : `${(100 * metrics.loss).toPrecision(2)} %`,
             String(duplicates),
             String(reordered),
             String(corrupt),
-            wireGbps.toFixed(3),
+            units.bits.text(wireBits),
             busyShare === undefined ? '–' : (100 * busyShare).toFixed(0),
             longestGapNs === undefined ? '–' : formatTime(longestGapNs),
           ],
-          said: `${name}: ${metrics.mpps.toFixed(3)} Mpps forwarded, ${lost} frames lost`,
+          said: `${name}: ${formatFrameRate(perSecond)} forwarded, ${lost} frames lost`,
         };
       },
       end: (trials) => remarks(lossy, trials, rate, Math.min(...specs.map((spec) => spec.slots))),

@@ -1,5 +1,5 @@
 import { UsageError } from '../../text/errors.js';
-import { formatTime, parseCountWithin, parsePercent } from '../../text/units.js';
+import { formatFrameRate, formatTime, parseCountWithin, parsePercent } from '../../text/units.js';
 import { benchRemarks, lossOf } from '../../measure/trial/bench.js';
 import { clockCost } from '../../measure/trial/clock-cost.js';
 import { GENERATOR_LIMITED, shortOffer } from '../../measure/trial/offer.js';
@@ -42,8 +42,8 @@ minimum and maximum are exact to the nanosecond.`,
       help: 'Time one frame of N, a power of two. Default: 64. With --tx and --rx all frames are timed.',
     },
   },
-  heads: [
-    'load\nMpps',
+  heads: ({ frames }) => [
+    `load\n${frames.unit}`,
     'of line\nrate',
     'min',
     'median',
@@ -71,7 +71,7 @@ minimum and maximum are exact to the nanosecond.`,
       about: (ways) =>
         `${ways}, ${100 * share} % of the ${of === 'ndr' ? 'throughput' : 'line rate'}, ${seconds} s a size, ${timed}`,
       async *measure(at) {
-        const { bench, size, name, run, progress, remark, tell } = at;
+        const { bench, units, size, name, run, progress, remark, tell } = at;
         const notes: string[] = [];
         const full = of === 'line' ? bench.maxLoad(size) : await throughput(at, seconds, notes);
         if (full === 0) {
@@ -81,7 +81,7 @@ minimum and maximum are exact to the nanosecond.`,
           return;
         }
         const load = full * share;
-        progress(`${name}: ${(load / 1e6).toFixed(3)} Mpps for ${seconds} s`);
+        progress(`${name}: ${formatFrameRate(load)} for ${seconds} s`);
         const trial = await run({ load, seconds, latencyEvery: every });
         const { latency } = trial;
         if (latency === undefined) throw new Error(`${bench.title}: a trial without latencies`);
@@ -99,7 +99,7 @@ minimum and maximum are exact to the nanosecond.`,
           trial,
           notes,
           texts: [
-            (offered / 1e6).toFixed(3),
+            units.frames.text(offered),
             `${((100 * offered) / bench.maxLoad(size)).toFixed(1)} %`,
             ...['min_ns', ...PERCENTILES.map(([metric]) => metric), 'max_ns'].map(timeText),
             String(histogram.count),
@@ -135,7 +135,7 @@ async function throughput(
     width: WIDTH,
     stop,
     onTrial: ({ load }) => {
-      progress(`${name}: looking for the throughput, ${(load / 1e6).toFixed(3)} Mpps`);
+      progress(`${name}: looking for the throughput, ${formatFrameRate(load)}`);
     },
   });
   if (!search.complete) throw new Interrupted();

@@ -28,14 +28,20 @@ row lose nothing.`,
     steps: { value: 'PERCENT', help: 'From one load to the next, as a share of the line rate. Default: 10%.' },
     seconds: { value: 'TIME', help: 'Length of each trial, such as 2 or 500ms. Default: 2.' },
   },
-  heads: ['load, % of\nline rate', 'offered\nMpps', 'forwarded\nMpps', 'lost\nframes', 'loss'],
+  heads: ({ frames: { unit } }) => [
+    'load, % of\nline rate',
+    `offered\n${unit}`,
+    `forwarded\n${unit}`,
+    'lost\nframes',
+    'loss',
+  ],
   plan(line) {
     const step = line.read('steps', parseStep) ?? 0.1;
     const seconds = line.read('seconds', parseLength) ?? 2;
     let fellShort = false;
     return {
       about: (ways) => `${ways}, ${seconds} s a load`,
-      async *measure({ bench, size, name, run, progress, remark }) {
+      async *measure({ bench, units, size, name, run, progress, remark }) {
         let lossless = 0;
         for (const load of lossLoads(step)) {
           const percent = `at ${(100 * load).toFixed(1)} % of line rate`;
@@ -54,8 +60,8 @@ row lose nothing.`,
             notes: [short],
             texts: [
               (100 * load).toFixed(1),
-              mpps.offered_mpps.toFixed(3),
-              mpps.mpps.toFixed(3),
+              units.frames.text(trial.offered / trial.seconds),
+              units.frames.text(trial.rate),
               String(trial.lost),
               formatShare(loss),
             ],

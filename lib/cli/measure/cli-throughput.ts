@@ -1,5 +1,5 @@
 import { formatNumber } from '../../text/format.js';
-import { within } from '../../text/units.js';
+import { formatFrameRate, within, type RateColumn } from '../../text/units.js';
 import { benchRemarks, costMetrics } from '../../measure/trial/bench.js';
 import { busyCores, coresText } from '../../measure/trial/cpu.js';
 import { GENERATOR_LIMITED } from '../../measure/trial/offer.js';
@@ -19,7 +19,7 @@ export const runThroughput = experiment({
 Finds, for each frame size, the highest load that is forwarded without loss (NDR, the throughput of RFC 2544 section 26.1)
 and with at most 0.5 % loss (PDR), both in one search (multiple loss ratio search, RFC 9971): short trials come close,
 full-length ones decide. docs/measuring.md tells how, and what each figure means.`,
-    `Columns: NDR and PDR are the highest loads that were found to be forwarded so, in 10⁶ frames a second, both directions
+    `Columns: NDR and PDR are the highest loads that were found to be forwarded so, in frames a second, both directions
 together; in brackets the loads between which the true value lies, of which that is the lower; trial-seconds is the time spent offering load.`,
   ],
   options: {
@@ -34,10 +34,10 @@ together; in brackets the loads between which the true value lies, of which that
     },
     width: { value: 'PERCENT', help: 'Width of the intervals, as a share of their upper end. Default: 0.5%.' },
   },
-  heads: [
-    'NDR\nMpps [lower, upper]',
+  heads: ({ frames: { unit } }) => [
+    `NDR\n${unit} [lower, upper]`,
     '% of\nline rate',
-    'PDR\nMpps [lower, upper]',
+    `PDR\n${unit} [lower, upper]`,
     '% of\nline rate',
     'trial-\nseconds',
     'busy\n%',
@@ -50,21 +50,21 @@ together; in brackets the loads between which the true value lies, of which that
     const width = line.read('width', parsePart) ?? 0.005;
     return {
       about: (ways) => `${ways}, final trials of ${seconds} s${trials === 1 ? '' : `, majority of ${trials}`}`,
-      async *measure({ bench, size, name, ran, progress, remark, stop }) {
+      async *measure({ bench, units: { frames }, size, name, ran, progress, remark, stop }) {
         const found = await findThroughput(bench, size, {
           seconds,
           trials,
           width,
           stop,
           onTrial: ({ load, seconds: length, trialSeconds }) => {
-            const trial = `${(load / 1e6).toFixed(3)} Mpps for ${formatNumber(length, 3)} s`;
+            const trial = `${formatFrameRate(load)} for ${formatNumber(length, 3)} s`;
             progress(`${name}: ${trial}, ${formatNumber(trialSeconds, 3)} trial-seconds so far`);
           },
         });
         ran(found.trials);
         const { ndr, pdr, search, atNdr } = found;
         if (search.trials.length === 0) return;
-        const goalText = (goal: GoalResult): string => boundsText(goal, search.complete);
+        const goalText = (goal: GoalResult): string => boundsText(goal, search.complete, frames);
         const share = ({ lower }: GoalResult): string =>
           lower === undefined && !search.complete ? '–' : ((100 * (lower ?? 0)) / bench.maxLoad(size)).toFixed(1);
         if (atNdr !== undefined && atNdr.cores.length > 0)
@@ -84,7 +84,7 @@ together; in brackets the loads between which the true value lies, of which that
             costText(costMetrics(atNdr)),
             shown(atNdr && busyCores(atNdr.cores)),
           ],
-          said: `${name}: NDR ${goalText(ndr)} Mpps, PDR ${goalText(pdr)} Mpps`,
+          said: `${name}: NDR ${goalText(ndr)} ${frames.unit}, PDR ${goalText(pdr)} ${frames.unit}`,
         };
       },
       end: benchRemarks,
@@ -93,8 +93,8 @@ together; in brackets the loads between which the true value lies, of which that
 });
 
 /** `2.310 [2.301, 2.312]`; a bound that does not exist, or that a search has not come to, is a dash. */
-function boundsText({ lower, upper }: GoalResult, complete: boolean): string {
-  const bound = (load: number | undefined): string => (load === undefined ? '–' : (load / 1e6).toFixed(3));
+function boundsText({ lower, upper }: GoalResult, complete: boolean, { text }: RateColumn): string {
+  const bound = (load: number | undefined): string => (load === undefined ? '–' : text(load));
   return `${bound(complete ? (lower ?? 0) : lower)} [${bound(lower)}, ${bound(upper)}]`;
 }
 

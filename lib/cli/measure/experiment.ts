@@ -12,7 +12,7 @@ import { strictBench } from '../../measure/trial/strict.js';
 import { Interrupted } from '../../measure/trial/trial.js';
 import type { Setup } from '../../measure/trial/setup.js';
 import { countText } from '../../text/format.js';
-import { formatTime } from '../../text/units.js';
+import { bitRateColumn, formatTime, frameRateColumn, type RateColumn } from '../../text/units.js';
 import { EXIT } from '../exit.js';
 import type { Cell, Result, ResultKind } from '../../measure/results/result.js';
 import { Emitter } from './emitter.js';
@@ -34,10 +34,24 @@ interface Row extends Pick<Result, 'metrics' | 'units' | 'histogram'> {
   said: string;
 }
 
+/** How a table writes its rates. */
+export interface Units {
+  frames: RateColumn;
+  /** Bits on the wire. */
+  bits: RateColumn;
+}
+
+/** Units in which the rates of the frame size that has the least of them are still told apart. */
+function unitsOf({ sizes, rate }: Setup, bench: Bench): Units {
+  const most = Math.min(...sizes.map((size) => bench.maxLoad(size)));
+  return { frames: frameRateColumn(most), bits: bitRateColumn(rate) };
+}
+
 /** Where a plan measures: a bench, at one frame size. */
 export interface Place {
   setup: Setup;
   bench: Bench;
+  units: Units;
   size: number;
   /** The size and its place among the others: "64 bytes (1 of 7)". */
   name: string;
@@ -72,8 +86,8 @@ interface Experiment<Name extends string> {
   /** The help above and below the options. */
   help: readonly [above: string, below?: string];
   options: OptionTable<Name>;
-  /** Headings of the table, behind that of the frame size; they break at `\n`. */
-  heads: readonly string[];
+  /** Headings of the table, behind that of the frame size, whose rates are in these units; they break at `\n`. */
+  heads: (units: Units) => string[];
   /** @throws UsageError */
   plan: (line: CommandLine<Name>) => Plan;
 }
@@ -92,6 +106,7 @@ class Run {
     readonly plan: Plan,
     readonly setup: Setup,
     readonly bench: Bench,
+    readonly units: Units,
     readonly emitter: Emitter,
     readonly stop: AbortSignal,
   ) {}
@@ -112,10 +127,11 @@ class Run {
   }
 
   #place(size: number, which: string): Place {
-    const { setup, bench, emitter, stop } = this;
+    const { setup, bench, units, emitter, stop } = this;
     return {
       setup,
       bench,
+      units,
       size,
       stop,
       name: `${size} bytes${which}`,
@@ -184,10 +200,11 @@ export function experiment<Name extends string>(what: Experiment<Name | Needed>)
     const { setup } = opened;
     const bench = line.has('strict') ? strictBench(opened.bench) : opened.bench;
     try {
-      const emitter = new Emitter({ ...to, rate: setup.rate }, io, ['size\nbytes', ...what.heads]);
+      const units = unitsOf(setup, bench);
+      const emitter = new Emitter({ ...to, rate: setup.rate }, io, ['size\nbytes', ...what.heads(units)]);
       emitter.tellRepeats(what.kind);
       emitter.say(`${bench.title}\n${plan.about(bench.directions === 1 ? 'one way' : 'both ways')}\n\n`);
-      const run = new Run(what.kind, plan, setup, bench, emitter, stop);
+      const run = new Run(what.kind, plan, setup, bench, units, emitter, stop);
       const done = await run.measure();
       const { trials, remarks } = run;
       emitter.progress('');

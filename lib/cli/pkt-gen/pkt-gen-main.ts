@@ -9,6 +9,7 @@ import { EXIT } from '../exit.js';
 import type { Output } from '../output.js';
 import { parsePktGen, PKT_GEN_HELP, type PktGenCommand } from './pkt-gen-options.js';
 import { intervalText, Numbers, openedText, ratesBetween, ratesOfRun, summaryText, timesOf } from './pkt-gen-text.js';
+import { onVirtualClock } from '../port-text.js';
 import type { Stop } from '../signals.js';
 import { portTool, untilEnded } from '../port-tool.js';
 
@@ -18,7 +19,8 @@ export const pktGen = portTool('pkt-gen', PKT_GEN_HELP, parsePktGen, ({ settings
 /** Runs the generator until a signal, a limit or the end of its source. Returns the exit code; throws what failed. */
 async function run(command: PktGenCommand, output: Output, stop: Stop): Promise<number> {
   const { settings, intervalSeconds } = command;
-  const numbers = new Numbers(command.raw);
+  const timed = !onVirtualClock([settings.name]);
+  const numbers = new Numbers(command.raw, timed);
   const say = (sentence: string): void => {
     output.say(sentence);
   };
@@ -43,17 +45,17 @@ async function run(command: PktGenCommand, output: Output, stop: Stop): Promise<
     const now = await generator.report();
     if (stopped()) return;
     output.text(intervalText(before, now, numbers));
-    output.json({ type: 'stats', ...jsonOf(now, before) });
+    output.json({ type: 'stats', ...jsonOf(now, timed && ratesBetween(before, now)) });
     before = now;
   });
   const { reason, report } = ended;
   output.result(summaryText(report, settings, numbers), {
     type: 'summary',
     reason,
-    ...jsonOf(report, undefined, true),
+    ...jsonOf(report, timed && ratesOfRun(report)),
   });
   if (failure !== undefined) throw failure;
-  add([resultOf(command, report)]);
+  add([resultOf(command, report, timed)]);
   const problem = report.problem ?? unanswered(settings, report);
   if (problem === undefined) return EXIT.ok;
   output.error(`pkt-gen: ${problem}\n`);
@@ -66,18 +68,23 @@ function unanswered({ mode, name }: GenSettings, { sent, received }: GenReport):
   return `${name}: none of ${sent!.frames} pings was answered; is a pong running at the other end?`;
 }
 
-/** A report for programs: histograms as percentiles. */
-function jsonOf(report: GenReport, before: GenReport | undefined, whole = false): Record<string, unknown> {
+/**
+ * A report for programs: histograms as percentiles.
+ * @param rates false where frames flow by a clock of their own: the machine's tells neither rates nor gaps
+ */
+function jsonOf(report: GenReport, rates: ReturnType<typeof ratesOfRun> | false): Record<string, unknown> {
   const { ns, sent, received, reflected, ...rest } = report;
-  const rates = whole ? ratesOfRun(report) : ratesBetween(before, report);
+  const flowed = rates || { sent: undefined, received: undefined };
+  const times = rates && sent && { gaps: timesOf(sent.gaps), lateness: timesOf(sent.lateness) };
+  const untimed = { gaps: undefined, lateness: undefined, meanDeviationNs: undefined };
   return {
     seconds: ns / 1e9,
-    ...(rates.sent && { sentPps: rates.sent.pps, sentWireBitsPerSecond: rates.sent.wireBitsPerSecond }),
-    ...(rates.received && {
-      receivedPps: rates.received.pps,
-      receivedWireBitsPerSecond: rates.received.wireBitsPerSecond,
+    ...(flowed.sent && { sentPps: flowed.sent.pps, sentWireBitsPerSecond: flowed.sent.wireBitsPerSecond }),
+    ...(flowed.received && {
+      receivedPps: flowed.received.pps,
+      receivedWireBitsPerSecond: flowed.received.wireBitsPerSecond,
     }),
-    ...(sent && { sent: { ...sent, span: undefined, gaps: timesOf(sent.gaps), lateness: timesOf(sent.lateness) } }),
+    ...(sent && { sent: { ...sent, span: undefined, ...(times || untimed) } }),
     // One by one, streams are of use to the merging of threads only.
     ...(received && {
       received: { ...received, seen: undefined, span: undefined, latency: timesOf(received.latency) },
@@ -88,10 +95,10 @@ function jsonOf(report: GenReport, before: GenReport | undefined, whole = false)
 }
 
 /** A line for a result file. */
-function resultOf({ settings }: PktGenCommand, report: GenReport): Result {
+function resultOf({ settings }: PktGenCommand, report: GenReport, timed: boolean): Result {
   const { sent, received } = report;
   const rates = ratesOfRun(report);
-  const flowed = rates.received ?? rates.sent;
+  const flowed = timed ? (rates.received ?? rates.sent) : undefined;
   const latency = received?.latency.count === 0 ? undefined : received?.latency;
   const sizes = new Set(settings.sizes);
   const sends = sent !== undefined && settings.replay === undefined;
@@ -110,7 +117,7 @@ function resultOf({ settings }: PktGenCommand, report: GenReport): Result {
       ...(flowed && { mpps: flowed.pps / 1e6, gbps: flowed.wireBitsPerSecond / 1e9 }),
       ...(received && sent === undefined && { loss: received.lost / Math.max(1, received.tagged + received.lost) }),
       ...(latency && latencyMetrics(Histogram.fromJSON(latency))),
-      ...(sent?.meanDeviationNs !== undefined && { jitter_ns: sent.meanDeviationNs }),
+      ...(timed && sent?.meanDeviationNs !== undefined && { jitter_ns: sent.meanDeviationNs }),
       cpu_user_share: report.ns > 0 ? report.userNs / report.ns : 0,
       cpu_system_share: report.ns > 0 ? report.systemNs / report.ns : 0,
     },

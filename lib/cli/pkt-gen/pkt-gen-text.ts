@@ -94,7 +94,11 @@ export function timesOf(json: HistogramJson | undefined): Times | undefined {
 
 /** How numbers are written: for people, or raw. */
 export class Numbers {
-  constructor(readonly raw: boolean) {}
+  /** @param timed whether frames flow by the machine's clock, so that there are rates */
+  constructor(
+    readonly raw: boolean,
+    readonly timed: boolean,
+  ) {}
 
   count(n: number): string {
     return this.raw ? String(n) : count(n);
@@ -102,10 +106,12 @@ export class Numbers {
   time(ns: number): string {
     return this.raw ? `${ns} ns` : formatTime(ns);
   }
-  rates({ pps, wireBitsPerSecond }: GenRates): string {
+  /** The rates with `before` in front; empty where there are none. */
+  rates(before: string, { pps, wireBitsPerSecond }: GenRates): string {
+    if (!this.timed) return '';
     return this.raw
-      ? `${Math.round(pps)} pps, ${Math.round(wireBitsPerSecond)} bit/s on the wire`
-      : `${formatFrameRate(pps)}, ${formatRate(wireBitsPerSecond)} on the wire`;
+      ? `${before}${Math.round(pps)} pps, ${Math.round(wireBitsPerSecond)} bit/s on the wire`
+      : `${before}${formatFrameRate(pps)}, ${formatRate(wireBitsPerSecond)} on the wire`;
   }
   times(times: Times): string {
     const parts = (['min', 'p50', 'p99', 'p999', 'p9999', 'max'] as const).map((name) => {
@@ -184,9 +190,9 @@ export function intervalText(before: GenReport | undefined, after: GenReport, nu
   const parts: string[] = [];
   if (sent)
     parts.push(
-      `${after.reflected ? 'sent back' : 'sent'} ${numbers.count(sent.frames)} frames, ${numbers.rates(sent)}`,
+      `${after.reflected ? 'sent back' : 'sent'} ${numbers.count(sent.frames)} frames${numbers.rates(', ', sent)}`,
     );
-  if (received) parts.push(`received ${numbers.count(received.frames)} frames, ${numbers.rates(received)}`);
+  if (received) parts.push(`received ${numbers.count(received.frames)} frames${numbers.rates(', ', received)}`);
   const lost = after.received && after.sent === undefined ? after.received.lost - (before?.received?.lost ?? 0) : 0;
   // Less than before: some were late, or another thread had them; the summary tells.
   if (lost > 0) parts.push(`lost ${numbers.count(lost)}`);
@@ -201,7 +207,7 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
   const rates = ratesOfRun(report);
   const lines = [`\nran for ${numbers.time(Math.round(report.ns))}`];
   const flowed = (what: string, of: { frames: number; bytes: number }, at: GenRates): string =>
-    `${what} ${numbers.count(of.frames)} frames, ${numbers.count(of.bytes)} bytes; ${numbers.rates(at)}`;
+    `${what} ${numbers.count(of.frames)} frames, ${numbers.count(of.bytes)} bytes${numbers.rates('; ', at)}`;
   if (sent) {
     lines.push(flowed('sent', sent, rates.sent!));
     lines.push(...keptLines(sent, numbers));
@@ -213,7 +219,7 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
       lines.push(
         `  ${numbers.count(sent.givenUp)} of the schedule given up: the sender was held up for longer than a burst (-b)`,
       );
-    const gaps = timesOf(sent.gaps);
+    const gaps = numbers.timed ? timesOf(sent.gaps) : undefined;
     if (gaps !== undefined) {
       const inEach = threads > 1 ? ' in each thread' : '';
       lines.push(
@@ -221,7 +227,7 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
         `  jitter: ${numbers.time(Math.round(sent.meanDeviationNs!))} from what was asked for, on average`,
       );
     }
-    const lateness = timesOf(sent.lateness);
+    const lateness = numbers.timed ? timesOf(sent.lateness) : undefined;
     if (lateness !== undefined) lines.push(`  behind the capture's timing: ${numbers.times(lateness)}`);
   }
   if (reflected) {

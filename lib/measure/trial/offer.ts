@@ -1,5 +1,5 @@
 /** Whether a generator kept to its load. */
-import { formatNumber } from '../../text/format.js';
+import { formatFrameRate } from '../../text/units.js';
 import type { BenchTrial } from './bench.js';
 
 /** A generator that falls short by more than this share of the asked load has not tested that load. */
@@ -14,15 +14,15 @@ export function fellShort(due: number, offered: number): boolean {
 }
 
 /**
- * Where the generator fell short of `load` (frames/s; by the rule of the throughput search): "the generator offered 0.1 of
- * 14.88 Mpps". Undefined where it did not.
+ * Where the generator fell short of `load` (frames/s; by the rule of the throughput search): "the generator offered 100 kpps
+ * of 14.88 Mpps". Undefined where it did not.
  */
 export function shortOffer(
   load: number,
   { due, offered, seconds }: Pick<BenchTrial, 'due' | 'offered' | 'seconds'>,
 ): string | undefined {
   if (!fellShort(due, offered)) return undefined;
-  return `the generator offered ${formatNumber(offered / seconds / 1e6, 4)} of ${formatNumber(load / 1e6, 4)} Mpps`;
+  return `the generator offered ${formatFrameRate(offered / seconds)} of ${formatFrameRate(load)}`;
 }
 
 /** Said of a search in which the generator fell short. */

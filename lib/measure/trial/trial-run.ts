@@ -96,7 +96,7 @@ class Trial {
     usage.close();
     const coresEnd = readCores();
     const sent = [this.b.stats().sent - before.b.sent, this.a.stats().sent - before.a.sent] as const;
-    const longestGapNs = Math.max(this.a.stats().longestGapNs, this.b.stats().longestGapNs);
+    const longestGapNs = Math.max(...[this.a, this.b].map((port) => port.stats().longestGapNs ?? 0));
     this.#quiet();
     const after = this.#snapshot();
     const result = (from: 'a' | 'b', to: 'a' | 'b', direction: 0 | 1): DirectionResult => {

@@ -72,6 +72,7 @@ interface Line {
   type: string;
   reason: string;
   seconds: number;
+  longestGapNs?: number;
   intervalSeconds: number;
   zeroCopy: boolean;
   whyCopy?: string;
@@ -379,6 +380,30 @@ describe('bridge: every frame accounted for', () => {
     const { reason, seconds } = await summary('-t', '150ms', 'sim:a', 'sim:b');
     assert.equal(reason, 'time');
     assert.ok(seconds >= 0.15);
+  });
+
+  it('the longest gap between turns is in the summary: a process that stood still for 300 ms had one', async () => {
+    const child = start('--json', '-t', '1', 'sim:a@rate=1M', 'sim:b@rate=1M');
+    await opened(child);
+    child.kill('SIGSTOP');
+    setTimeout(() => child.kill('SIGCONT'), 300); // that time is what is told
+    const { code, out } = await finish(child);
+    const { seconds, longestGapNs } = lines(out).at(-1)!;
+    assert.equal(code, 0);
+    assert.ok(longestGapNs! >= 250e6 && longestGapNs! <= seconds * 1e9, `${longestGapNs}`);
+    const { out: text } = await run('-t', '50ms', 'sim:a@rate=1M', 'sim:b@rate=1M');
+    assert.match(text, /^forwarding ran for [\d.]+ ms; longest gap between turns [\d.]+ [µm]s$/m);
+  });
+
+  it('on the virtual clock neither rates nor gaps are told, for they would be the machine’s', async () => {
+    const args = ['-n', '5000', '--stats', '0.001', 'sim:a@clock=virtual', 'sim:b@clock=virtual'];
+    const { out } = await run('--json', ...args);
+    assert.ok(lines(out).length > 2);
+    assert.doesNotMatch(out, /mpps|gbit|gap/i);
+    const { out: text } = await run(...args);
+    assert.match(text, /^sim:a→sim:b: [\d,]+ frames, [\d,]+ bytes; average batch /m);
+    assert.match(text, /^[\d.]+ s {2}sim:a→sim:b: [\d,]+ frames, batch /m);
+    assert.doesNotMatch(text, /pps|bit\/s|gap/);
   });
 
   it('-L: one direction, out of where it came from', async () => {

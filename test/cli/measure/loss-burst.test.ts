@@ -190,7 +190,7 @@ describe('measure throughput, latency, loss and burst as tools', () => {
         ...args,
       ];
     };
-    const offered = /the generator offered [\d.]+ of 595\.2 Mpps/;
+    const offered = /the generator offered [\d.]+ [kM]pps of 595\.2 Mpps/;
 
     const [burst] = results(...fast('burst', '--seconds', '0.0001', '--trials', '1', '--corrected'));
     assert.equal(burst.metrics.burst_frames, Math.round(0.0001 * (4e11 / 672)));
@@ -231,9 +231,28 @@ describe('measure throughput, latency, loss and burst as tools', () => {
   it('a generator falls short by more than 0.1 % of what was due', () => {
     const trial = (due: number, offered: number) => ({ due, offered, seconds: 0.1 }) as BenchTrial;
     assert.equal(shortOffer(1e6, trial(100_000, 99_900)), undefined);
-    assert.equal(shortOffer(1e6, trial(100_000, 99_899)), 'the generator offered 0.999 of 1 Mpps');
-    assert.equal(shortOffer(1.488e6, trial(148_800, 7400)), 'the generator offered 0.074 of 1.488 Mpps');
-    assert.match(shortOffer(1, trial(0.1, 0)) ?? '', /offered 0 of/);
+    assert.equal(shortOffer(1e6, trial(100_000, 99_899)), 'the generator offered 999 kpps of 1 Mpps');
+    assert.equal(shortOffer(1.488e6, trial(148_800, 7400)), 'the generator offered 74 kpps of 1.488 Mpps');
+    assert.match(shortOffer(1, trial(0.1, 0)) ?? '', /offered 0 pps of 1 pps/);
+  });
+
+  it('the table of a slow link is in kpps, and has what the results have', () => {
+    const slow = [
+      '--size',
+      '64',
+      '--seconds',
+      '1',
+      '-i',
+      'sim:a@rate=1M,clock=virtual',
+      '-i',
+      'sim:b@rate=1M,clock=virtual',
+    ];
+    const [{ metrics }] = results('loss', ...slow);
+    // 1 Mbit/s ÷ (8 × 84) = 1,488.1 frames a second, both ways.
+    assert.equal(metrics.offered_mpps, 0.002976);
+    const { stdout } = measure('loss', ...slow);
+    assert.match(stdout, /load, % of +offered +forwarded .*\n *bytes +line rate +kpps +kpps /);
+    assert.match(stdout, new RegExp(`^ +64 +100\\.0 +2\\.976 +${(metrics.mpps * 1e3).toFixed(3)} +0 `, 'm'));
   });
 
   it('CSV has one heading and one line a result', () => {

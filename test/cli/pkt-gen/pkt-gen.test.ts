@@ -573,6 +573,22 @@ describe('pkt-gen', () => {
     assert.equal(summary.received.frames, 0);
   });
 
+  it('on the virtual clock neither rates nor gaps are told, for they would be the machine’s', async () => {
+    const path = file();
+    const args = ['-i', 'sim:a@clock=virtual', '-f', 'tx', '-R', '10k', '-n', '100', '--out', path];
+    const { stdout, summary } = await start(...args).ended;
+    assert.deepEqual([summary.sent.frames, summary.sent.gapNs], [100, 100_000]);
+    assert.doesNotMatch(stdout, /(sent|received)Pps|bitsPerSecond|gaps|deviation/i);
+    const { metrics } = readResults(path).lines[0].result;
+    assert.deepEqual(
+      Object.keys(metrics).filter((name) => !name.startsWith('cpu_')),
+      [],
+    );
+    const { stdout: text } = spawnSync(process.execPath, [tool, ...args], { encoding: 'utf8' });
+    assert.match(text, /^sent 100 frames, 6,000 bytes$/m);
+    assert.doesNotMatch(text.slice(text.indexOf('ran for')), /pps|bit\/s|frame to frame|jitter/);
+  });
+
   it('results are added to a file that measure reads', async () => {
     const path = join(folder, 'results.jsonl');
     for (let k = 0; k < 2; k++) await finish('-i', 'sim:a', '-f', 'tx', '-n', '100', '--out', path);
