@@ -20,6 +20,7 @@ import { fileURLToPath } from 'node:url';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { after, before, describe, it } from 'node:test';
+import { says } from '../../lab/traffic.js';
 import { endpoints } from '../../../lib/ports/choose.js';
 import { startBridge, UsageError, type StartOptions } from '../../../lib/index.js';
 import { skipWithout } from '../../support/needs.js';
@@ -383,11 +384,15 @@ describe('bridge: every frame accounted for', () => {
   });
 
   it('the longest gap between turns is in the summary: a process that stood still for 300 ms had one', async () => {
-    const child = start('--json', '-t', '1', 'sim:a@rate=1M', 'sim:b@rate=1M');
-    await opened(child);
+    const child = start('--json', '--stats', '0.05', 'sim:a@rate=1M', 'sim:b@rate=1M');
+    const ended = finish(child);
+    await says(child, /"stats"/);
     child.kill('SIGSTOP');
-    setTimeout(() => child.kill('SIGCONT'), 300); // that time is what is told
-    const { code, out } = await finish(child);
+    setTimeout(() => {
+      child.kill('SIGCONT'); // that time is what is told
+      child.kill('SIGTERM');
+    }, 300);
+    const { code, out } = await ended;
     const { seconds, longestGapNs } = lines(out).at(-1)!;
     assert.equal(code, 0);
     assert.ok(longestGapNs! >= 250e6 && longestGapNs! <= seconds * 1e9, `${longestGapNs}`);
