@@ -38,8 +38,8 @@ export interface GenSettings {
   plain: boolean;
   /** 0..65535; of the first ring, the others follow. */
   stream: number;
-  /** A capture to send instead, how much faster than its own timing, and how often. */
-  replay: { file: string; speed: number; loops: number } | undefined;
+  /** A capture to send instead, how much faster than its own timing, how often, and at which rate in bits a second. */
+  replay: { file: string; speed: number; loops: number; wireRate: number | undefined } | undefined;
 }
 
 /** One thread's share of it: rate, rings, stream and CPU are its own. */

@@ -8,7 +8,7 @@ import { PortError, UsageError } from '../text/errors.js';
 import { Histogram } from '../stats/histogram.js';
 import type { Port } from '../ports/port.js';
 import type { Ring } from '../rings/ring.js';
-import { FCS_BYTES } from '../text/units.js';
+import { FCS_BYTES, lineRate } from '../text/units.js';
 import { Pacer } from './pacer.js';
 import { SpanClock } from './span.js';
 import type { Sent } from './gen-report.js';
@@ -16,6 +16,8 @@ import { sentOf, type Source } from './sender.js';
 
 interface ReplayOptions {
   readonly file: string;
+  /** Bits a second on the wire instead of the capture's timing. */
+  readonly wireRate?: number | undefined;
   /** How much faster than the capture's own timing; Infinity: as fast as possible. */
   readonly speed: number;
   /** Times the capture is sent. */
@@ -50,6 +52,8 @@ export class Replay implements Source {
   #firstSec = 0;
   #firstNsec = 0;
   #started = -1;
+  /** Time on the wire of all frames before the one that waits, ns, at the rate asked for in bits. */
+  #wireNs = 0;
 
   /**
    * @param burst most frames put into the ring at once
@@ -133,9 +137,15 @@ export class Replay implements Source {
       this.#firstSec = reader.tsSec;
       this.#firstNsec = reader.tsNsec;
     }
-    const { speed } = this.options;
+    const { speed, wireRate } = this.options;
+    if (wireRate !== undefined && wireRate !== Infinity) {
+      this.#due = this.#started + this.#wireNs;
+      this.#wireNs += 1e9 / lineRate(wireRate, whole + FCS_BYTES);
+      return;
+    }
     const after = (reader.tsSec - this.#firstSec) * 1e9 + (reader.tsNsec - this.#firstNsec);
-    this.#due = this.#pacer !== undefined || speed === Infinity ? t : this.#started + after / speed;
+    const atOnce = this.#pacer !== undefined || speed === Infinity || wireRate === Infinity;
+    this.#due = atOnce ? t : this.#started + after / speed;
   }
 
   /** The capture has ended: once more, or no more. */
@@ -145,7 +155,7 @@ export class Replay implements Source {
     this.#opening.close();
     this.#reader = undefined;
     this.#loops = this.frames === 0 || this.#fifo ? 0 : this.#loops - 1;
-    this.#started = -1;
+    if (this.options.wireRate === undefined) this.#started = -1;
     if (this.#loops > 0) this.#opening = this.#open();
   }
 

@@ -41,12 +41,18 @@ export function parseFrameRate(text: string): number {
 const TOO_MANY = 2e9;
 const PACE = { remedy: "write frames per second, for example 14.88M, bits per second, for example 10Gbps, or 'max'" };
 
+/** Bits per second on the wire, where the unit of how fast to send says bits; else undefined. @throws UsageError */
+export function parseWirePace(text: string): number | undefined {
+  return /b(its?)?(ps|\/s|\/sec)?$/i.test(text) ? parsePerSecond({ ...RATE, ...PACE }, text, 1) : undefined;
+}
+
 /**
  * How fast to send frames of `size` bytes with FCS: frames (`1M`, `14.88Mpps`), or bits on the wire where the unit says
  * so (`10Gbps`, `10 Gbit/s`). Returns frames per second; Infinity for `max`. @throws UsageError
  */
 export function parsePace(text: string, size: number): number {
-  if (/b(its?)?(ps|\/s|\/sec)?$/i.test(text)) return lineRate(parsePerSecond({ ...RATE, ...PACE }, text, 1), size);
+  const bits = parseWirePace(text);
+  if (bits !== undefined) return lineRate(bits, size);
   const rate = parsePerSecond({ ...FRAME_RATE, ...PACE }, text, 0.001);
   if (rate === Infinity || rate < TOO_MANY || /p/i.test(text)) return rate;
   return refuse(

@@ -14,6 +14,7 @@ import {
   parseDuration,
   parseMilliseconds,
   parsePace,
+  parseWirePace,
   parseSeconds,
   rangeText,
   within,
@@ -203,6 +204,8 @@ export function parsePktGen(args: readonly string[]): PktGenCommand {
   const sizes = action === 'run' ? parseSizes(line, flow) : [];
   const made = mode === 'ping' || (mode === 'tx' && !line.has('replay'));
   const file = line.read('replay', (text) => text);
+  // Each frame of a capture has a size of its own.
+  const wireRate = file === undefined ? undefined : line.read('rate', parseWirePace);
   return {
     action,
     settings: {
@@ -218,12 +221,12 @@ export function parsePktGen(args: readonly string[]): PktGenCommand {
       threads: line.read('threads', within(THREADS)) ?? 1,
       cpu: line.read('cpu', within(CPU)) ?? -1,
       burst: line.read('burst', within(BURST)) ?? DEFAULT_BURST,
-      rate: line.read('rate', (text) => parsePace(text, meanOf(sizes))),
+      rate: wireRate === undefined ? line.read('rate', (text) => parsePace(text, meanOf(sizes))) : undefined,
       rings: line.read('rings', within(RINGS)) ?? 0,
       randomPayload: line.has('random-payload'),
       plain: line.has('no-tag'),
       stream: Math.floor(Math.random() * 0x10000),
-      replay: file === undefined ? undefined : { file, ...parseReplay(line) },
+      replay: file === undefined ? undefined : { file, wireRate, ...parseReplay(line) },
     },
     json: line.has('json'),
     raw: line.has('raw'),

@@ -159,7 +159,9 @@ function framesText(
         ? `${rate} pps`
         : formatFrameRate(rate);
   if (replay !== undefined) {
-    const timing = replay.speed === Infinity ? 'as fast as possible' : `at ${replay.speed} × its own timing`;
+    const { speed, wireRate } = replay;
+    const own = speed === Infinity ? 'as fast as possible' : `at ${speed} × its own timing`;
+    const timing = wireRate === undefined ? own : `${formatRate(wireRate)} on the wire`;
     return [
       `sends ${replay.file}, ${rate === undefined ? timing : pace}${replay.loops > 1 ? `, ${replay.loops} times` : ''}`,
     ];
@@ -199,7 +201,7 @@ export function intervalText(before: GenReport | undefined, after: GenReport, nu
   return `${(after.ns / 1e9).toFixed(1)} s  ${parts.join('; ')}\n`;
 }
 
-export function summaryText(report: GenReport, { name, threads }: GenSettings, numbers: Numbers): string {
+export function summaryText(report: GenReport, { name, threads, replay }: GenSettings, numbers: Numbers): string {
   const { sent, received, reflected } = report;
   // A simulated port knows its own frames only; ours are foreign to it, all of them.
   const { foreign = 0, ...stats } = report.stats;
@@ -228,7 +230,8 @@ export function summaryText(report: GenReport, { name, threads }: GenSettings, n
       );
     }
     const lateness = numbers.timed ? timesOf(sent.lateness) : undefined;
-    if (lateness !== undefined) lines.push(`  behind the capture's timing: ${numbers.times(lateness)}`);
+    const timing = replay?.wireRate === undefined ? "the capture's timing" : 'the schedule';
+    if (lateness !== undefined) lines.push(`  behind ${timing}: ${numbers.times(lateness)}`);
   }
   if (reflected) {
     lines.push(flowed('sent back', reflected, rates.sent!), ...keptLines(reflected, numbers));

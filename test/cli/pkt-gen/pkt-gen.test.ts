@@ -546,6 +546,16 @@ describe('pkt-gen', () => {
     assert.equal(ratesOfRun(of({})).received, undefined);
   });
 
+  it('a capture at a bit rate: each frame takes the time of its own size, from one round to the next too', async () => {
+    const [from, to] = [file(), file()];
+    await finish('-i', `pcap:@out=${from}`, '-f', 'tx', '-n', '10', '-l', '1500');
+    const args = ['-f', 'tx', '-P', from, '-R', '10Mbit/s', '--loops', '20'];
+    const { seconds, sent } = await finish('-i', `pcap:@out=${to}`, ...args);
+    assert.equal(sent.frames, 200);
+    // 199 frames of 1,520 bytes on the wire before the last.
+    assert.ok(seconds >= (199 * 1520 * 8) / 10e6, `${seconds}`);
+  });
+
   it('a capture without a frame to send is told, exit 1', async () => {
     const path = file();
     await finish('-i', `pcap:@out=${path}`, '-f', 'tx', '-n', '1');
