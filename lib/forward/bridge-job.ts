@@ -43,7 +43,7 @@ export interface Ended {
   reason: EndReason | 'failed';
   /** Each port's own statistics, in the order in which they were opened. */
   stats: PortCounters[];
-  /** Frames outside each port's rings, where something counts them. */
+  /** Frames outside the rings of each side, where something counts them. */
   outside: (Outside | null)[];
   /** What was wrong with a source when it ended, such as a truncated capture file; a sentence each. */
   problems: string[];

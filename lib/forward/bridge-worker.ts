@@ -30,10 +30,10 @@ function flows({ a, b, lanes }: Bridge, ports: readonly Port[]): DirectionInfo[]
     }));
 }
 
-/** What is counted outside a port's rings; null where nothing counts it, or the interface is gone. */
-function outsideOf(port: Port): Outside | null {
+/** What is counted outside the rings of a side; null where nothing counts it, as of host rings, or the interface is gone. */
+function outsideOf({ port, rx }: Side): Outside | null {
   try {
-    return port.outside?.() ?? null;
+    return (rx === port.rx && port.outside?.()) || null;
   } catch {
     return null;
   }
@@ -86,7 +86,7 @@ function join(
       const options = { wait: job.wait, ns: job.seconds * 1e9, stats, ...(tick !== undefined && { tick }) };
       const { ended: reason, failure } = bridgeUntilOver(bridge, control, tell, options);
       programs?.stop(now());
-      const outside = all.map(outsideOf);
+      const outside = [bridge.a, bridge.b].map(outsideOf);
       const problems = all.flatMap((port) => port.problem?.() ?? []);
       const last = failure === undefined ? stats() : all.map(statsLeft);
       return { ended: { reason, stats: last, outside, problems }, failure };

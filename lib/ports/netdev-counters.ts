@@ -61,12 +61,12 @@ export class NetdevCounters {
   outside(inside: () => { lost: number; waiting: number }): Outside {
     for (let tries = 1; ; tries++) {
       this.#read();
-      const arrived = this.#since(LOOK.rxPackets) + this.#lost;
+      const received = this.#since(LOOK.rxPackets);
       const { lost, waiting } = inside();
       this.#read();
-      if (tries < TRIES && this.#since(LOOK.rxPackets) + this.#lost !== arrived) continue;
+      if (tries < TRIES && this.#since(LOOK.rxPackets) !== received) continue;
       return {
-        arrived,
+        arrived: received === 0 ? null : received + this.#lost,
         lostBefore: lost + this.#lost,
         waiting,
         lostAfter: this.#since(LOOK.txDropped) + this.#since(LOOK.txErrors),

@@ -71,7 +71,7 @@ export interface Port {
   /** What the tx rings hold, or txsync() took, that has not left yet; absent where the newest txPending() slots do. */
   unsent?(): Amount;
   /** What is known of frames outside the rings; absent where nothing counts them. */
-  outside?(): Outside;
+  outside?(): Outside | undefined;
   /** The port's own counters by name, e.g. frames the interface missed; see each kind. */
   stats(): Record<string, number>;
 
@@ -87,8 +87,8 @@ export interface Netdev {
 
 /** Frames at the interface behind a port, since the port was opened. */
 export interface Outside {
-  /** Arrived there, by the interface's own count, whatever became of them. */
-  arrived: number;
+  /** Arrived there, by the interface's own count, whatever became of them; null where it has counted none, as NICs may in netmap mode. */
+  arrived: number | null;
   /** Of these, lost before they came into the rx rings. */
   lostBefore: number;
   /** Of these, in the rx rings and not taken from there. */

@@ -143,6 +143,27 @@ describe('xdp: faults', { skip: skipWithoutLab('ethtool', 'ping') }, () => {
     assert.equal(Number(back[1].replaceAll(',', '')), arrived);
   });
 
+  for (const wait of ['busy', 'poll'] as const)
+    it(`an interface deleted under an idle bridge ends it within a second: the summary, and the reason last (${wait})`, async () => {
+      const bridge = await start(wait);
+      await answered(); // it runs
+      const said = says(bridge.child, gone);
+      const deleted = performance.now();
+      middle.ip('link', 'del', 'eth2');
+      await said;
+      assert.ok(performance.now() - deleted < 1000);
+      const { stdout, status } = await bridge.ended;
+      assert.equal(status, 1);
+      const lines = stdout.trimEnd().split('\n');
+      assert.match(lines.at(-1)!, gone);
+      assert.equal(
+        lines.filter((line) => /^xdp:eth\d→xdp:eth\d: [\d,]+ frames, .*; not forwarded: none$/.test(line)).length,
+        2,
+      );
+      middle.ip('link', 'del', 'eth1');
+      wire();
+    });
+
   it('the same for programs', async () => {
     const { lines, arrived } = await deleteUnderTraffic('poll', '--json');
     interface Line {

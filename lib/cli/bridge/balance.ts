@@ -5,8 +5,8 @@ import type { Traffic } from '../traffic.js';
 
 /** arrived = forwarded + notForwarded + lostBefore + waiting + elsewhere, in frames. */
 export interface Balance {
-  /** By the count of the interface that they arrived at. */
-  arrived: number;
+  /** By the count of the interface that they arrived at; null where it does not count what the port receives. */
+  arrived: number | null;
   forwarded: number;
   /** Taken from the rx rings and not forwarded, for whatever reason. */
   notForwarded: number;
@@ -14,8 +14,11 @@ export interface Balance {
   lostBefore: number;
   /** Still in the rx rings. */
   waiting: number;
-  /** The rest: they went past the port, or the counters were read while more came, which may make it negative. */
-  elsewhere: number;
+  /**
+   * The rest: they went past the port, or the counters were read while more came, which may make it negative. null where
+   * that cannot be known.
+   */
+  elsewhere: number | null;
 }
 
 /** What the interfaces at both ends add to what flowed in a direction; nothing where they count nothing. */
@@ -30,20 +33,25 @@ export function interfaceCounts(
   };
 }
 
-function balanceOf({ received, forwarded }: Traffic, { arrived, lostBefore, waiting }: Outside): Balance {
+function balanceOf({ received, forwarded }: Traffic, { arrived: counted, lostBefore, waiting }: Outside): Balance {
   const notForwarded = received - forwarded;
-  const elsewhere = arrived - received - lostBefore - waiting;
+  const taken = received + waiting;
+  // In netmap mode NICs count next to nothing of what the rings take.
+  const arrived = (counted ?? 0) < taken / 2 ? null : (counted ?? lostBefore);
+  const elsewhere = arrived === null ? null : arrived - taken - lostBefore;
   return { arrived, forwarded, notForwarded, lostBefore, waiting, elsewhere };
 }
 
 export function balanceText({ arrived, forwarded, notForwarded, lostBefore, waiting, elsewhere }: Balance): string {
+  const rest = elsewhere ?? 0;
   const parts: [number, string][] = [
     [notForwarded, 'not forwarded'],
     [lostBefore, 'dropped before the rings'],
     [waiting, 'in the rings at the end'],
-    [Math.max(elsewhere, 0), 'that went past the port, or came as it opened or closed'],
+    [Math.max(rest, 0), 'that went past the port, or came as it opened or closed'],
   ];
   const shown = parts.filter(([n]) => n > 0).map(([n, words]) => ` + ${count(n)} ${words}`);
-  const over = elsewhere < 0 ? ` − ${count(-elsewhere)} that the interface had not counted yet` : '';
-  return `${count(arrived)} arrived = ${count(forwarded)} forwarded${shown.join('')}${over}`;
+  const over = rest < 0 ? ` − ${count(-rest)} that the interface had not counted yet` : '';
+  const left = arrived === null ? 'what arrived, the interface does not count:' : `${count(arrived)} arrived =`;
+  return `${left} ${count(forwarded)} forwarded${shown.join('')}${over}`;
 }

@@ -55,7 +55,7 @@ async function run(command: BridgeCommand, output: Output, stop: Stop): Promise<
     return {
       ...directionNames(opened, direction),
       ...flowed,
-      ...interfaceCounts(flowed, outside[direction.from], outside[direction.to]),
+      ...interfaceCounts(flowed, outside[direction.index], outside[1 - direction.index]),
     };
   });
   const ports = portStats(opened, stats);

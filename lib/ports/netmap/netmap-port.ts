@@ -12,7 +12,9 @@ import {
 import { PortError } from '../../text/errors.js';
 import { native, now } from '../../shim/native.js';
 import type { NetmapOpened, NetmapRequest } from '../../shim/native-netmap.js';
-import type { Netdev, Port, PortOptions, Prepare } from '../port.js';
+import { amountIn } from '../../rings/amount.js';
+import { NetdevCounters } from '../netdev-counters.js';
+import type { Netdev, Outside, Port, PortOptions, Prepare } from '../port.js';
 import { parsePortSpec } from '../../names/portspec.js';
 import { Region } from '../../rings/region.js';
 import { Ring } from '../../rings/ring.js';
@@ -149,7 +151,10 @@ function owned({ i32, base, numSlots }: Ring, from: number): boolean {
 /** ns after opening within which a NIC begins to send: its ring may stand for 1 to 2 s though its carrier reads up. */
 const SETTLE_NS = 5e9;
 
-/** A port of the kernel's netmap. `stats()`: `reinits`, rings put back because head or cur broke netmap's rule. */
+/**
+ * A port of the kernel's netmap. `stats()`: `reinits`, rings put back because head or cur broke netmap's rule; of a NIC what
+ * it counts itself since the port was opened, whoever used it: frames it lost, `interface_…` (see NetdevCounters).
+ */
 class NetmapPort implements Port {
   readonly driver = 'netmap';
   readonly name: string;
@@ -171,6 +176,7 @@ class NetmapPort implements Port {
   readonly #opened = now();
   /** Tails of the tx rings when they were opened. */
   readonly #tails: readonly number[];
+  readonly #counters: NetdevCounters | undefined;
   #promisc = -1;
   #open = true;
 
@@ -197,6 +203,7 @@ class NetmapPort implements Port {
       const monitor = spec.monitorTx || spec.monitorRx;
       this.hasLink = nic && !hostOnly;
       this.netdev = this.hasLink ? { ifname: spec.name, netns: '' } : undefined;
+      this.#counters = this.netdev && countersOf(this.netdev);
       this.notes = nic ? notes(spec.name) : [];
       // After registering, because i40e leaves promiscuous mode when it enters netmap's.
       if (nic && !hostOnly && !monitor && options.promisc !== false) this.#promisc = promiscuous(spec);
@@ -260,8 +267,15 @@ class NetmapPort implements Port {
     return this.hasLink && now() - this.#opened < SETTLE_NS && this.tx.every((ring, i) => ring.tail === this.#tails[i]);
   }
 
+  outside(): Outside | undefined {
+    return this.#counters?.outside(() => {
+      const waiting = this.rx.map((ring) => amountIn(ring, ring.head, ring.space).frames);
+      return { lost: 0, waiting: waiting.reduce((sum, frames) => sum + frames, 0) };
+    });
+  }
+
   stats(): Record<string, number> {
-    return { reinits: this.#heldTx.reinits + this.#heldRx.reinits };
+    return { reinits: this.#heldTx.reinits + this.#heldRx.reinits, ...this.#counters?.losses() };
   }
 
   close(): void {
@@ -270,6 +284,15 @@ class NetmapPort implements Port {
     // While the interface is still in netmap mode, as it was when it was set.
     if (this.#promisc >= 0) native.netdevPromiscClose(this.#promisc);
     native.netmapClose(this.#handle);
+  }
+}
+
+/** undefined: netmap knows the interface, and the system does not. */
+function countersOf(netdev: Netdev): NetdevCounters | undefined {
+  try {
+    return new NetdevCounters(netdev);
+  } catch {
+    return undefined;
   }
 }
 

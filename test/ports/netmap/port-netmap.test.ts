@@ -399,6 +399,50 @@ describe('netmap on an interface', { skip: skipWithoutKernel() || skipWithoutLab
     assert.match(notes[1], /offloads.*on are: rxChecksum, gso, .*ethtool -K nm0/);
   });
 
+  it('tells what the interface counts itself since it was opened, and what arrived there', () => {
+    const seen = kernel.run(
+      async (_native, { nativeUrl }) => {
+        const { readFileSync } = await import('node:fs');
+        const { openPort } = (await import(
+          new URL('../ports/open.js', nativeUrl).href
+        )) as typeof import('../../../lib/ports/open.js');
+        const sys = (counter: string) => Number(readFileSync(`/sys/class/net/nm0/statistics/${counter}`, 'utf8'));
+        const peer = openPort('xdp:nm1');
+        const send = (n: number) => {
+          const [ring] = peer.tx;
+          for (let i = 0; i < n; i++) {
+            ring.setLenFlags(ring.after(ring.head, i), 60, 0);
+            ring.data(ring.after(ring.head, i)).fill(0xff); // a protocol that the host drops
+          }
+          ring.advance(n);
+          do peer.txsync();
+          while (peer.txPending() > 0);
+        };
+        send(3);
+        const before = { packets: sys('rx_packets'), dropped: sys('rx_dropped') };
+        const port = openPort('netmap:nm0', { promisc: false });
+        const nothing = port.outside!();
+        send(5);
+        const { netdev, stats, outside } = { netdev: port.netdev, stats: port.stats(), outside: port.outside!() };
+        const kernels = { packets: sys('rx_packets') - before.packets, dropped: sys('rx_dropped') - before.dropped };
+        port.close();
+        peer.close();
+        return { netdev, nothing, stats, outside, kernels };
+      },
+      undefined,
+      {},
+      ['ip', 'netns', 'exec', ns.name],
+    );
+    const none = { interface_rx_missed: 0, interface_rx_errors: 0, interface_tx_dropped: 0, interface_tx_errors: 0 };
+    assert.deepEqual(seen, {
+      netdev: { ifname: 'nm0', netns: '' },
+      nothing: { arrived: null, lostBefore: 0, waiting: 0, lostAfter: 0 },
+      stats: { reinits: 0, interface_rx_dropped: 5, ...none },
+      outside: { arrived: 5, lostBefore: 0, waiting: 0, lostAfter: 0 },
+      kernels: { packets: 5, dropped: 5 },
+    });
+  });
+
   it('cannot be promiscuous when it is gone: the port is closed again and says so', () => {
     const message = kernel.run(async (native, { attempt, nativeUrl }) => {
       const { openPort } = (await import(
