@@ -1,10 +1,13 @@
 /** Bits and frames a second: what people write, and what they read. Parsers throw a {@link UsageError}. */
 import { exactText, parseQuantity, refuse, scaled, si, type Quantity } from './quantity.js';
-import { WIRE_OVERHEAD_BYTES } from './sizes.js';
+import { meanSize, WIRE_OVERHEAD_BYTES, type FrameSize } from './sizes.js';
 
-/** Frames per second at line rate: `bitsPerSecond / (8 × (sizeWithFcs + 20))`; 10G at 64 bytes is 14,880,952. */
-export function lineRate(bitsPerSecond: number, sizeWithFcs: number): number {
-  return bitsPerSecond / (8 * (sizeWithFcs + WIRE_OVERHEAD_BYTES));
+/**
+ * Frames per second at line rate: `bitsPerSecond / (8 × (sizeWithFcs + 20))`; 10G at 64 bytes is 14,880,952. Of a mix,
+ * with the mean of its sizes.
+ */
+export function lineRate(bitsPerSecond: number, sizeWithFcs: FrameSize): number {
+  return bitsPerSecond / (8 * (meanSize(sizeWithFcs) + WIRE_OVERHEAD_BYTES));
 }
 
 /** Bits in every spelling; never `B`, which would be bytes. */

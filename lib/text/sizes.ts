@@ -68,9 +68,31 @@ function moved<T>(start: number, parse: () => T): T {
   }
 }
 
-/** A list of frame sizes: `64,128,1518`. Returns bytes with FCS, in the order written. @throws UsageError */
-export function parseSizes(text: string): number[] {
-  return parseParts(text, ',', parseFrameSize);
+/** What trials are told apart by: one size in bytes with FCS, or a mix by the text that {@link parseSizeMix} reads. */
+export type FrameSize = number | string;
+
+/** A list of frame sizes and mixes: `64,128,imix`, in the order written. @throws UsageError */
+export function parseSizes(text: string): FrameSize[] {
+  return parseParts(text, ',', (part) => frameSizeOf(parseSizeMix(part)));
+}
+
+/** A mix as what trials are told apart by. */
+export function frameSizeOf(mix: readonly WeightedSize[]): FrameSize {
+  if (mix.length === 1) return mix[0].size;
+  const text = sizeMixText(mix);
+  return text === sizeMixText(IMIX) ? 'imix' : text;
+}
+
+/** The sizes that frames of `size` have. */
+export function sizesOf(size: FrameSize): readonly WeightedSize[] {
+  return typeof size === 'number' ? [{ size, weight: 1 }] : parseSizeMix(size);
+}
+
+/** Bytes with FCS of a frame, on average. */
+export function meanSize(size: FrameSize): number {
+  const mix = sizesOf(size);
+  const sum = (of: (each: WeightedSize) => number): number => mix.reduce((total, each) => total + of(each), 0);
+  return sum((each) => each.size * each.weight) / sum(({ weight }) => weight);
 }
 
 /** A size or a mix of sizes: `64`, `64*7+594*4+1518`, `imix`. Returns bytes with FCS and weights. @throws UsageError */

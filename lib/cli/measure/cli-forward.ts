@@ -6,6 +6,8 @@ import {
   lineRate,
   parseShare,
   WIRE_OVERHEAD_BYTES,
+  meanSize,
+  type FrameSize,
 } from '../../text/units.js';
 import {
   costMetrics,
@@ -76,7 +78,7 @@ both ends, and the table has them once.`,
         progress(`${name} …`);
         const trial = await run({ seconds, ...(load !== undefined && { load: load * bench.maxLoad(size) }) });
         if (trial.lost > 0) lossy.push({ size, gapNs: trial.longestGapNs ?? 0 });
-        const wireBits = trial.rate * (size + WIRE_OVERHEAD_BYTES) * 8;
+        const wireBits = trial.rate * (meanSize(size) + WIRE_OVERHEAD_BYTES) * 8;
         const share = trial.rate / bench.maxLoad(size);
         const { rate: perSecond, lost, duplicates, reordered, corrupt, busyShare, longestGapNs } = trial;
         const metrics = {
@@ -129,7 +131,7 @@ export const runForward: Command = (args, io, stop) => {
 
 /** A size at which frames were lost, and the longest time that the machine held the loop up meanwhile. */
 interface Lossy {
-  size: number;
+  size: FrameSize;
   gapNs: number;
 }
 

@@ -12,7 +12,7 @@ import { strictBench } from '../../measure/trial/strict.js';
 import { Interrupted } from '../../measure/trial/trial.js';
 import type { Setup } from '../../measure/trial/setup.js';
 import { countText } from '../../text/format.js';
-import { bitRateColumn, formatTime, frameRateColumn, type RateColumn } from '../../text/units.js';
+import { bitRateColumn, formatTime, frameRateColumn, type FrameSize, type RateColumn } from '../../text/units.js';
 import { EXIT } from '../exit.js';
 import type { Cell, Result, ResultKind } from '../../measure/results/result.js';
 import { Emitter } from './emitter.js';
@@ -52,7 +52,7 @@ export interface Place {
   setup: Setup;
   bench: Bench;
   units: Units;
-  size: number;
+  size: FrameSize;
   /** The size and its place among the others: "64 bytes (1 of 7)". */
   name: string;
   /** One trial. Asked to stop, it has counted until then. @throws Interrupted where it had not begun to count */
@@ -126,7 +126,7 @@ class Run {
     return sizes.length;
   }
 
-  #place(size: number, which: string): Place {
+  #place(size: FrameSize, which: string): Place {
     const { setup, bench, units, emitter, stop } = this;
     return {
       setup,
@@ -153,7 +153,7 @@ class Run {
     };
   }
 
-  #add(size: number, { cell, metrics, trial, notes = [], texts, said, ...more }: Row): void {
+  #add(size: FrameSize, { cell, metrics, trial, notes = [], texts, said, ...more }: Row): void {
     const cores = trial?.cores;
     const cut = this.#interrupted();
     const waited = trial && waitNote(trial);

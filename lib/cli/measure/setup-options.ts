@@ -3,7 +3,17 @@ import { DEFAULT_BURST } from '../../forward/bridge.js';
 import type { CommandLine, OptionTable } from '../options.js';
 import { UsageError } from '../../text/errors.js';
 import { formatPortSpec, parsePortSpec, type SimSpec } from '../../names/portspec.js';
-import { BURST, CPU, parseDuration, parseRate, parseSizes, within, type Range } from '../../text/units.js';
+import {
+  BURST,
+  CPU,
+  parseDuration,
+  parseRate,
+  parseSizes,
+  within,
+  type Range,
+  frameSizeOf,
+  type FrameSize,
+} from '../../text/units.js';
 import { DEFAULT_PORTS, DEFAULT_RATE, DEFAULT_WAIT, type Setup, type SimSetup } from '../../measure/trial/setup.js';
 
 /** RFC 2544 section 9.1 for Ethernet, the sizes every report uses. */
@@ -15,7 +25,7 @@ export const SETUP_OPTIONS = {
     repeat: true,
     help: `A port; give two. Default: ${DEFAULT_PORTS.join(' and ')}, at 10 Gbit/s.`,
   },
-  size: { value: 'LIST', help: `Frame sizes in bytes, FCS included. Default: ${SIZES}.` },
+  size: { value: 'LIST', help: `Frame sizes in bytes, FCS included, and mixes: 64,imix,64*7+1518. Default: ${SIZES}.` },
   sizes: { value: 'LIST', help: 'The same as --size.' },
   rate: {
     value: 'RATE',
@@ -82,7 +92,24 @@ export function readSetup(line: CommandLine<keyof typeof SETUP_OPTIONS>): SimSet
     throw new UsageError(`-i: two ports are needed, ${names.length} given; example: -i sim:a -i sim:b@itr=124us`);
   const rate = line.read('rate', parseLinkRate);
   const specs = [withRate(names[0], rate), withRate(names[1], rate)] as const;
-  return { ...common, names: [formatPortSpec(specs[0]), formatPortSpec(specs[1])], specs, rate: specs[0].rate };
+  const sizes = withNamedSizes(line, names, specs) ?? common.sizes;
+  return { ...common, sizes, names: [formatPortSpec(specs[0]), formatPortSpec(specs[1])], specs, rate: specs[0].rate };
+}
+
+/** The size that a port's name says is measured, and no other. @throws UsageError where sizes contradict each other */
+function withNamedSizes(
+  line: CommandLine<'size' | 'sizes'>,
+  names: readonly string[],
+  specs: readonly SimSpec[],
+): FrameSize[] | undefined {
+  const given = line.read('size', parseSizes) ?? line.read('sizes', parseSizes);
+  const named = new Set(names.flatMap((name, i) => (/[@,]size=/.test(name) ? [frameSizeOf(specs[i].size)] : [])));
+  const all = new Set([...named, ...(given ?? [])]);
+  if (named.size > 0 && all.size > 1)
+    throw new UsageError(
+      `sizes ${[...all].join(' and ')}: a port's name and the command line say different sizes; leave size= out of the names`,
+    );
+  return named.size > 0 ? [...named] : undefined;
 }
 
 function withRate(name: string, rate: number | undefined): SimSpec {

@@ -22,7 +22,7 @@ export type Scalar = string | number | boolean;
 /** Settings that are options of the simulated ports, by the names they have in a port name. */
 const PORT_SETTINGS = [
   ...(['size', 'slots', 'rings', 'itr', 'txtimer', 'rate', 'load', 'frags', 'skip', 'budget'] as const),
-  ...(['drop', 'flap', 'clock', 'step', 'buf'] as const),
+  ...(['drop', 'wedge', 'flap', 'clock', 'step', 'buf'] as const),
 ];
 type PortSetting = (typeof PORT_SETTINGS)[number];
 

@@ -1,3 +1,4 @@
+import type { FrameSize } from '../../text/units.js';
 import type { Bench, BenchTrial } from '../trial/bench.js';
 import { wholeTrial } from './whole-trial.js';
 
@@ -63,7 +64,7 @@ function guessBetween(trials: readonly BurstTrial[], width: number, lower: numbe
  */
 export async function findBurst(
   bench: Bench,
-  size: number,
+  size: FrameSize,
   options: { seconds: number; width: number; onBurst?: (frames: number) => void; stop?: AbortSignal },
 ): Promise<(BurstResult & { benchTrials: BenchTrial[]; atLongest?: BenchTrial }) | undefined> {
   const { stop } = options;

@@ -1,4 +1,5 @@
 /** The throughput of a bench, NDR and PDR, and what it says as a result. */
+import type { FrameSize } from '../../text/units.js';
 import { UsageError } from '../../text/errors.js';
 import { costMetrics, type Bench, type BenchTrial } from '../trial/bench.js';
 import { wholeTrial } from './whole-trial.js';
@@ -37,7 +38,7 @@ interface Throughput {
 }
 
 /** Searches a bench for NDR and PDR at one frame size. @throws UsageError when the trials are too short for the link */
-export async function findThroughput(bench: Bench, size: number, options: ThroughputOptions): Promise<Throughput> {
+export async function findThroughput(bench: Bench, size: FrameSize, options: ThroughputOptions): Promise<Throughput> {
   const { seconds, trials: repeats, width, onTrial, stop } = options;
   const goals = repeats === 1 ? ndrPdrGoals(seconds, width) : steadyGoals(seconds, repeats, width);
   const maxLoad = bench.maxLoad(size);

@@ -1,7 +1,7 @@
 import type { WaitMode } from '../../forward/wait.js';
 import type { SimSpec } from '../../names/portspec.js';
 import { formatShare } from '../../text/format.js';
-import { formatTime, lineRate } from '../../text/units.js';
+import { formatTime, lineRate, type FrameSize } from '../../text/units.js';
 import type { Cell, CoreShares } from '../results/result.js';
 import { cpuMetrics } from './cpu.js';
 import { setupCell, trialOptions, type SimSetup } from './setup.js';
@@ -10,7 +10,7 @@ import type { DirectionResult, LatencySample, TrialResult } from './trial-job.js
 
 /** One trial to run on a bench. */
 export interface BenchLoad {
-  size: number;
+  size: FrameSize;
   /** Frames/s, all directions together. Default: what the names of simulated ports say. */
   load?: number;
   seconds: number;
@@ -60,17 +60,17 @@ export interface Bench {
   /** 1, or 2 when frames go both ways at once. */
   readonly directions: number;
   /** The highest load of that frame size, frames/s, all directions together. */
-  maxLoad(size: number): number;
+  maxLoad(size: FrameSize): number;
   run(load: BenchLoad): Promise<BenchTrial>;
   /** What results of this bench are told apart by. */
-  cell(size: number): Cell;
+  cell(size: FrameSize): Cell;
   close(): Promise<void>;
 }
 
 /** Two simulated ports, bridged by this process. */
 export function simBench(setup: SimSetup): Bench {
   const directions = setup.oneWay ? 1 : 2;
-  const maxLoad = (size: number): number => lineRate(setup.rate, size) * directions;
+  const maxLoad = (size: FrameSize): number => lineRate(setup.rate, size) * directions;
   return {
     title: setup.names.join(setup.oneWay ? ' → ' : ' ⇄ '),
     directions,
@@ -108,7 +108,7 @@ export function benchTrial(trials: readonly TrialResult[], clock: SimSpec['clock
     forwarded: count('forwarded'),
     lost: count('lost'),
     // Each over its own time.
-    rate: sum((trial) => trial.directions.reduce((all, one) => all + one.forwardedInTime, 0) / trial.seconds),
+    rate: sum((trial) => trial.directions.reduce((all, one) => all + countedInTime(one), 0) / trial.seconds),
     duplicates: count('duplicates'),
     reordered: count('reordered'),
     corrupt: count('corrupt'),
@@ -126,6 +126,14 @@ export function benchTrial(trials: readonly TrialResult[], clock: SimSpec['clock
     }),
     ...(latency !== undefined && { latency }),
   };
+}
+
+/**
+ * Frames of which a direction's rate is made. Where nothing was lost, frames on their way when the time was over are no
+ * sign of a limit: they left after it as others would have before it, had the rings not been empty at the start.
+ */
+function countedInTime({ lost, forwarded, forwardedInTime }: DirectionResult): number {
+  return lost === 0 ? forwarded : forwardedInTime;
 }
 
 /**

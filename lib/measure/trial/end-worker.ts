@@ -1,4 +1,5 @@
 /** One end of a bench, a generator or a sink: opens its port once and makes one run after the other on it. */
+import { mixSequence, sizesOf } from '../../text/units.js';
 import { PortError } from '../../text/errors.js';
 import { rxEngine, TxEngine, type Engine } from '../../gen/engines.js';
 import { runEngine } from '../../gen/gen-loop.js';
@@ -32,7 +33,7 @@ const FLOW = {
 
 function engineFor(port: Port, run: EndRun): Engine {
   if (run.kind === 'receive') return rxEngine(port, new Receiver(port, REQUEST, swapHalf(run.stream)), UNLIMITED);
-  const templates = makeTemplates(FLOW, { sizes: [run.size], randomPayload: false, plain: false });
+  const templates = makeTemplates(FLOW, { sizes: mixSequence(sizesOf(run.size)), randomPayload: false, plain: false });
   // One ring: one stream, whose numbers the sink follows.
   const options = { flow: FLOW, templates, burst: BURST, stream: run.stream, rate: run.rate };
   return new TxEngine(new Sender(port, port.tx.slice(0, 1), options), new Quota(run.frames));

@@ -1,3 +1,4 @@
+import type { FrameSize } from '../../text/units.js';
 import type { GenReport } from '../../gen/gen-report.js';
 import type { GenEnded } from '../../gen/job.js';
 import { Thread, type Running } from '../../threads/thread.js';
@@ -14,7 +15,7 @@ export interface EndJob {
 
 /** One run: `send` ends by itself, `receive` when it is stopped. */
 export type EndRun =
-  | { kind: 'send'; size: number; rate: number; frames: number; seconds: number; stream: number }
+  | { kind: 'send'; size: FrameSize; rate: number; frames: number; seconds: number; stream: number }
   | { kind: 'receive'; stream: number };
 
 export type RunningEnd = Running<GenReport, GenEnded>;

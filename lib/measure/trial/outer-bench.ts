@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { busyNs, CYCLES, LATEST_NS, SYSTEM_NS, USER_NS, WAITED_NS } from '../../threads/control.js';
-import { lineRate, rateText } from '../../text/units.js';
+import { lineRate, rateText, type FrameSize } from '../../text/units.js';
 import { startBridge, type RunningBridge } from '../../forward/start.js';
 import { PortError } from '../../text/errors.js';
 import { threadTimes, type Bench, type BenchLoad, type BenchTrial } from './bench.js';
@@ -50,7 +50,7 @@ export async function outerBench(setup: Setup, ports: OuterPorts, signal?: Abort
       bridge = startBridge(device, { burst, copy, wait, oneWay, ...(cpu === undefined ? {} : { cpu }) });
       await bridge.running;
     }
-    const maxLoad = (size: number): number => lineRate(rate, size);
+    const maxLoad = (size: FrameSize): number => lineRate(rate, size);
     // Frames that a device still holds from another run must not count in this one, either.
     let stream = Math.floor(Math.random() * 0x10000);
     const run = async (load: BenchLoad): Promise<BenchTrial> => {

@@ -1,4 +1,5 @@
 /** What an experiment is: its sizes and ports, how they are bridged, and the settings that its results are told apart by. */
+import type { FrameSize } from '../../text/units.js';
 import type { WaitMode } from '../../forward/wait.js';
 import type { SimSpec } from '../../names/portspec.js';
 import type { Cell } from '../results/result.js';
@@ -20,7 +21,7 @@ export const DEFAULT_PORTS: readonly [string, string] = [defaultPort('a'), defau
 
 /** What is measured at, and how a bridge of this process does its work. */
 export interface Setup {
-  sizes: number[];
+  sizes: FrameSize[];
   /** Speed of the link over which frames arrive, bits per second. */
   rate: number;
   oneWay: boolean;
@@ -40,13 +41,13 @@ export interface SimSetup extends Setup {
 export const DEFAULT_RATE = 1e10;
 export const DEFAULT_WAIT: WaitMode = 'busy';
 /** What a trial of this setup is always told. */
-export function trialOptions(setup: SimSetup, size: number): Omit<TrialOptions, 'seconds'> {
+export function trialOptions(setup: SimSetup, size: FrameSize): Omit<TrialOptions, 'seconds'> {
   const { names, oneWay, burst, copy, wait, cpu } = setup;
   return { names, size, oneWay, burst, copy, wait, ...(cpu === undefined ? {} : { cpu }) };
 }
 
 /** The settings that results of this setup are told apart by. */
-export function setupCell(setup: SimSetup, size: number): Cell {
+export function setupCell(setup: SimSetup, size: FrameSize): Cell {
   const { names, oneWay, burst, copy } = setup;
   return { size, a: names[0], b: names[1], oneWay, burst, ...(copy && { copy }), ...waitCell(setup) };
 }

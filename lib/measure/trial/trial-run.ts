@@ -104,11 +104,15 @@ class Trial {
       const refused = after.refused[direction] - before.refused[direction];
       const missed = of(from, 'missed') + of(from, 'dropped');
       const lost = of(from, 'offered') - of(to, 'sent');
+      const uncounted = lost - missed - refused;
+      // A port that wedges keeps what is in its rings, and has others keep theirs: slots, of which a frame takes one or more.
+      const kept = this[from].rx.reduce((slots, ring) => slots + ring.space, 0) + this[to].txPending();
       return {
         offered: of(from, 'offered'),
         forwarded: of(to, 'sent'),
         lost,
-        unexplained: lost - missed - refused + (this.job.checked ? Math.abs(of(to, 'lost') - lost) : 0),
+        unexplained:
+          uncounted - Math.min(Math.max(0, uncounted), kept) + (this.job.checked ? Math.abs(of(to, 'lost') - lost) : 0),
         duplicates: of(to, 'duplicates'),
         reordered: of(to, 'reordered'),
         corrupt: of(to, 'corrupt') + of(to, 'foreign'),

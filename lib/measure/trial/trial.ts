@@ -4,7 +4,7 @@ import { UsageError } from '../../text/errors.js';
 import { startThread } from '../../threads/thread.js';
 import { formatPortSpec, parsePortSpec } from '../../names/portspec.js';
 import type { SimSpec } from '../../names/portspec.js';
-import { lineRate } from '../../text/units.js';
+import { lineRate, sizesOf, type FrameSize } from '../../text/units.js';
 import type { WaitMode } from '../../forward/wait.js';
 import type { TrialJob, TrialResult } from './trial-job.js';
 import { runTrialHere } from './trial-run.js';
@@ -13,8 +13,8 @@ import { runTrialHere } from './trial-run.js';
 export interface TrialOptions {
   /** Names of the two ports; `size` and `load` below override what they say. */
   names: readonly [string, string];
-  /** Frame size in bytes with FCS. Default: what the names say. */
-  size?: number;
+  /** Frame size, or a mix. Default: what the names say. */
+  size?: FrameSize;
   /** Offered load as a share of the line rate, 0..1. Default: what the names say. */
   load?: number;
   /** Length of the trial in seconds; of link time where the ports have a virtual clock. */
@@ -54,7 +54,7 @@ function simName(name: string, { size, load }: TrialOptions): SimSpec {
     throw new UsageError(`${name}: a trial without --tx and --rx needs simulated ports (sim:NAME@…) on both sides`);
   return {
     ...spec,
-    ...(size === undefined ? {} : { size: [{ size, weight: 1 }] }),
+    ...(size === undefined ? {} : { size: sizesOf(size) }),
     ...(load === undefined ? {} : { load }),
   };
 }

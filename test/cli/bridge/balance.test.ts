@@ -11,7 +11,7 @@ function balance(forwarded: number, refused: number, from: Partial<Outside>) {
   const counters = new Float64Array(COUNTERS);
   counters[FRAMES] = forwarded;
   counters[REFUSED] = refused;
-  const flowed = traffic(new Float64Array(COUNTERS), counters, 1);
+  const flowed = traffic(new Float64Array(COUNTERS), counters, 1, true);
   const outside = { arrived: null, lostBefore: 0, waiting: 0, lostAfter: 0, ...from };
   return interfaceCounts(flowed, outside, null).balance!;
 }
