@@ -6,15 +6,18 @@ import { readdirSync } from 'node:fs';
 const TIMED = [
   'cli/measure/',
   'cli/signals',
+  'cli/stops',
   'lab/lab.',
   'lab/outer-lab',
   'lab/xdp-interface',
+  'lab/xdp-queues',
   'measure/compare/real-aa',
   'measure/results/unmeasured',
   'measure/trial/',
   'ports/sim/sim-real',
   'ports/xdp/xdp-queue',
   'shim/thread-usage',
+  'threads/',
 ];
 
 const words = process.argv.slice(2);

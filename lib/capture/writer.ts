@@ -1,5 +1,5 @@
 import { isatty } from 'node:tty';
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, statSync, writeSync, type Stats } from 'node:fs';
 import type { Amount } from '../rings/amount.js';
 import { now, POLLOUT } from '../shim/native.js';
 import { copyBytes } from './copy-bytes.js';
@@ -74,7 +74,7 @@ export class CaptureWriter {
       throw new RangeError(`snaplen must be a whole number from 1 to ${MAX_FRAME}, not ${this.snaplen}`);
     }
     this.#stdout = path === STDOUT;
-    const stat = this.#stdout ? fstatSync(1) : statSync(path, { throwIfNoEntry: false });
+    const stat = this.#stdout ? fstatSync(1) : statOf(path);
     this.isFifo = stat !== undefined && (stat.isFIFO() || (this.#stdout && stat.isSocket()));
     this.#connect();
   }
@@ -232,5 +232,14 @@ export class CaptureWriter {
       amount.bytes += frame;
     }
     return amount;
+  }
+}
+
+/** What stands at `path`, if anything does. Throws CaptureError where nobody may know. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw new CaptureError(fileError(path, 'create', error));
   }
 }

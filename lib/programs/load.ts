@@ -14,7 +14,7 @@ function isFile(text: string): boolean {
 /** Reads what can be read without loading anything. @throws UsageError */
 export function checkProgram(text: string): void {
   if (!isFile(text)) readyProgram(text);
-  else if (!existsSync(text)) throw new UsageError(`program ${text}: there is no such file`);
+  else if (!existsSync(text)) throw new UsageError(`program ${text}: there is no such file, or you may not see it`);
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -1077,6 +1077,16 @@ describe('what is no capture', () => {
     );
     assert.equal(refusalOf(directory), `${directory}: cannot read: it is a directory; name a file`);
     assert.match(refusalOf('/dev/null'), /^\/dev\/null: cannot read: neither a regular file nor a FIFO/);
+  });
+
+  it('a file that cannot even be looked for is refused by name where it is to be written, too', () => {
+    const loop = join(directory, 'loop');
+    symlinkSync(loop, loop);
+    for (const path of [loop, join(directory, 'x'.repeat(300))])
+      assert.throws(
+        () => new CaptureWriter(path),
+        (error) => error instanceof CaptureError && error.message.startsWith(`${path}: cannot create: `),
+      );
   });
 
   it('arbitrary bytes never throw anything but CaptureError', () => {
