@@ -41,7 +41,8 @@ export class PollWait {
   readonly #watched: readonly Watched[];
   /** `struct pollfd` for each descriptor: fd, or -1 where it is passed over; events | revents << 16. */
   readonly #list: Int32Array;
-  readonly #poll: (timeoutMs: number) => number;
+  /** poll() with that list; undefined: no port has a descriptor. */
+  readonly #poll: ((timeoutMs: number) => number) | undefined;
   readonly #timeoutMs: number;
   /** Whether every port's syncs are poll()'s doing: a turn then needs none of its own. */
   readonly syncs: boolean;
@@ -59,7 +60,7 @@ export class PollWait {
       return { ...watched, from, tx: new Set(own.flatMap((side) => side.tx)) };
     });
     this.#list = new Int32Array(2 * first);
-    this.#poll = native.poller(this.#list);
+    this.#poll = first > 0 ? native.poller(this.#list) : undefined;
     const naps = ports.filter((port) => port.fds.length === 0).map((port) => port.napNs / 1e6);
     this.#timeoutMs = Math.min(LONGEST_MS, ...naps);
     this.syncs = ports.every((port) => port.willPoll !== undefined);
@@ -91,7 +92,7 @@ export class PollWait {
         list[2 * (first + i) + 1] = events;
       }
     }
-    if (list.length === 0) {
+    if (this.#poll === undefined) {
       native.sleepNs(timeout * 1e6);
       return;
     }

@@ -107,7 +107,7 @@ function spinOn<Result>(work: Turning, run: Float64Array, wait: ThreadWait, look
     native.readClock();
     const ns = clock[0] - looked;
     looked += ns;
-    if (ns > run[LONGEST_GAP_NS]) run[LONGEST_GAP_NS] = ns;
+    run[LONGEST_GAP_NS] = Math.max(run[LONGEST_GAP_NS], ns);
     most = ns > PASS_NS ? Math.max(1, most >> 1) : Math.min(work.turns, 2 * most);
     const rested = work.rest(busyTurns > 0);
     if (rested || busyTurns === 0) {
@@ -120,7 +120,9 @@ function spinOn<Result>(work: Turning, run: Float64Array, wait: ThreadWait, look
       run[WAITED_NS] += wait.read();
     }
     const result = look();
-    if (result !== undefined) return result;
+    if (result === undefined) continue;
+    run[LONGEST_GAP_NS] = Math.max(run[LONGEST_GAP_NS], clock[0] - looked);
+    return result;
   }
 }
 

@@ -319,10 +319,7 @@ describe('bridge: every frame accounted for', () => {
   });
 
   it('rates use the time that forwarding ran and the bytes on the wire', async () => {
-    const { seconds, directions, reason } = await summary(
-      'sim:a@clock=virtual,count=2000',
-      'sim:b@clock=virtual,count=10',
-    );
+    const { seconds, directions, reason } = await summary('sim:a@slots=4096,count=2000', 'sim:b@slots=4096,count=10');
     assert.equal(reason, 'ended');
     const [{ forwarded, bytes, mpps, gbitPerSecond, slots }] = directions;
     assert.deepEqual([forwarded, bytes, slots], [2000, 2000 * 60, 2000]);

@@ -132,7 +132,11 @@ describe('bridge --program', () => {
   });
 
   for (const [what, args, words] of [
-    ['a file that is not there', ['--program', './nowhere.mjs'], /program \.\/nowhere\.mjs: there is no such file, or you may not see it/],
+    [
+      'a file that is not there',
+      ['--program', './nowhere.mjs'],
+      /program \.\/nowhere\.mjs: there is no such file, or you may not see it/,
+    ],
     ['a program that is none', ['--program', 'fliter:udp'], /filter/],
     ['a filter with a mistake', ['--program', 'filter:udp and prot 53'], /\^/],
     ['a word for errors that is none', ['--program', 'sample:every=2', '--on-error', 'cry'], /stop.*drop.*forward/],
