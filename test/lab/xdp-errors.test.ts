@@ -1,6 +1,7 @@
 // What can be wrong with an interface: each names the thing, the cause and the remedy.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import { PortError } from '../../lib/text/errors.js';
 import { native } from '../../lib/shim/native.js';
@@ -53,6 +54,27 @@ describe('xdp: what can be wrong', { skip: skipWithoutLab('ethtool', 'setpriv', 
       'ENODEV',
       /no interface nonesuch in the network namespace/,
       /ip -n .* link/,
+    );
+  });
+
+  it('a namespace of which only the name is left: a plain file, as where it went away in another mount namespace', () => {
+    const file = `/run/netns/${ns.name}-left`;
+    writeFileSync(file, '');
+    try {
+      refuses(`xdp:eth1@netns=${ns.name}-left`, 'EINVAL', /no network namespace .*-left/, /ip netns list/);
+    } finally {
+      rmSync(file);
+    }
+  });
+
+  it('a queue of a tap to which no program has attached', () => {
+    ns.run('ip', 'tuntap', 'add', 'tapq', 'mode', 'tap', 'multi_queue');
+    ns.run('ip', 'link', 'set', 'tapq', 'up');
+    refuses(
+      `xdp:tapq-1@netns=${ns.name}`,
+      'EINVAL',
+      /queue 1 of tapq is not there/,
+      /of a tun or tap, no program has attached/,
     );
   });
 
